@@ -254,7 +254,7 @@ def use_posterior(fit: Any, folder: Path) -> np.ndarray:
 def fitted(store: bf.data.BlockStore) -> np.ndarray:
     """A few iterations on a block store, and all that it tells."""
     assert repr(store)
-    _ = store.marginals, store.row_names, store.levels, store.mean, store.train(0.3, 0).size
+    _ = store.counts(), store.row_names, store.summary().mean, store.split(bf.data.RandomCells(0.3, 0))[0].size
     f = bf.operators.Partitioned("squared", store, bf.executors.Streamed("1GB"))
     result = bf.solve(bf.Objective(f, bf.penalties.Ridge(1.0)), 2, rng=0, max_iter=3)
     return np.concatenate([result.U.ravel(), result.V.ravel()])

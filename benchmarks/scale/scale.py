@@ -92,7 +92,7 @@ def _fitted(problem: bf.Objective, size: int, iterations: int = ITERATIONS) -> R
 
 def error_of_new(store: bf.data.BlockStore, U: np.ndarray, V: np.ndarray) -> Row:
     """Of new observations in rows and columns with three times as many as the rank, beside what theory allows."""
-    rng, (rows, cols) = np.random.default_rng(9), store.marginals
+    rng, (rows, cols) = np.random.default_rng(9), store.counts()
     i = rng.integers(0, store.shape[0], NEW)
     j = rng.choice(store.shape[1], NEW, p=cols / cols.sum())
     known = (rows[i] >= 3 * planted.RANK) & (cols[j] >= 3 * planted.RANK)

@@ -11,7 +11,6 @@ from sklearn.base import clone
 import bifactor as bf
 from bifactor.data import BlockStore, Observations, partition
 from bifactor.data.store import partition as plan
-from bifactor.data.store.block_store import is_held_out, load_rows
 from bifactor.errors import FileError, InputError
 
 
@@ -196,9 +195,10 @@ def test_new_rows_are_found(data, store):
 
 def test_entries_are_held_out_by_the_same_hash(data, store):
     rows, cols, y = data
-    held = is_held_out(rows, cols, 0.2, 7)
+    mask = bf.data.RandomCells(0.2, 7)
+    held = mask(rows, cols)
     assert 0.1 < held.mean() < 0.3
-    there = load_rows(store.held(0.2, 7), np.ones(store.shape[0], bool))
+    there = store.split(mask)[1].lines(np.ones(store.shape[0], bool))
     order = np.lexsort((there.cols, there.rows)), np.lexsort((cols[held], rows[held]))
     for ours, theirs in ((there.rows, rows), (there.cols, cols), (there.values, y)):
         assert np.array_equal(ours[order[0]], theirs[held][order[1]])
@@ -234,7 +234,7 @@ def test_what_does_not_go_with_blocks_is_refused(estimator, options, said, tmp_p
 def test_what_needs_the_data_says_so(tmp_path):
     fit = bf.MatrixCompletion(ridge=1.0, **TIGHT).fit(partition(entries(), tmp_path / "blocks"))
     for call in (fit.complete, lambda: fit.partial_fit(np.ones((1, 60)))):
-        with pytest.raises(InputError, match="not in memory"):
+        with pytest.raises(InputError, match="are in blocks"):
             call()
     with pytest.raises(FileError, match="not a block store"):
         bf.MatrixCompletion().fit(tmp_path)

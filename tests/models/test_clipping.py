@@ -10,9 +10,15 @@ from click.testing import CliRunner
 import bifactor as bf
 from bifactor.cli.main import main
 from bifactor.errors import FileError, InputError
-from bifactor.models.completion.clipping import describe_range, grade_range, restored_range, stored_range
+from bifactor.models.completion.clipping import clip_range, describe_range, restored_range, stored_range
 
 SHAPE = (60, 40)
+
+
+def range_of(values):
+    """The limits of values in one row."""
+    places = np.zeros(values.size, int), np.arange(values.size)
+    return clip_range("auto", bf.data.Observations(*places, values, (1, values.size)))
 
 
 def grades(observed=0.5, seed=0):
@@ -61,32 +67,32 @@ def free(shown):
 )
 def test_what_counts_as_grades(scale, expected, dtype):
     values = np.tile(np.asarray([*scale, scale[0], scale[-1]], dtype), 30)
-    found = grade_range(values)
+    found = range_of(values)
     assert found == (None if expected is None else tuple(float(dtype(end)) for end in expected))
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_numbers_are_no_grades_however_they_are_rounded(seed):
     x = np.random.default_rng(seed).standard_normal(20_000)
-    assert grade_range(x) is None
-    assert grade_range(np.round(x, 1)) is None
-    assert grade_range(np.round(x)) is None
-    assert grade_range(np.round(x[:50], 1)) is None
-    assert grade_range(np.array([1.0])) is None
-    assert grade_range(np.array([-1e308, 1e308] * 50)) is None
+    assert range_of(x) is None
+    assert range_of(np.round(x, 1)) is None
+    assert range_of(np.round(x)) is None
+    assert range_of(np.round(x[:50], 1)) is None
+    assert range_of(np.array([1.0])) is None
+    assert range_of(np.array([-1e308, 1e308] * 50)) is None
 
 
 def test_counts_have_one_limit():
     counts = np.random.default_rng(0).poisson(1.0, 5000).astype(float)
-    assert grade_range(counts) == (0, np.inf)
-    assert grade_range(-counts) == (-np.inf, 0)
+    assert range_of(counts) == (0, np.inf)
+    assert range_of(-counts) == (-np.inf, 0)
 
 
 def test_many_numbers_are_told_from_grades_whatever_their_order():
     values = np.sort(np.random.default_rng(0).integers(1, 6, 100_000)).astype(float)
-    assert grade_range(values) == (1, 5)
+    assert range_of(values) == (1, 5)
     values[::997] += 0.123  # which a glance may miss
-    assert grade_range(values) is None
+    assert range_of(values) is None
 
 
 def test_predictions_are_kept_in_the_range(shown, fitted, free):

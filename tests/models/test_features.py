@@ -9,9 +9,8 @@ from scipy import sparse
 import bifactor as bf
 from bifactor.data import Names, Observations
 from bifactor.errors import FileError, InputError
-from bifactor.models.completion import noise_selection
+from bifactor.models.completion import fitting
 from bifactor.models.completion.fitting import fit_model, validate_settings
-from bifactor.models.completion.noise_selection import subsample_observations
 from bifactor.models.fit import Fit
 from bifactor.models.partial_fit import update_model
 from bifactor.running import files
@@ -181,8 +180,8 @@ def test_more_data_for_a_model(planted, model):
 
 def test_of_many_entries_features_are_cut_alike(planted, monkeypatch):
     data, _ = planted
-    monkeypatch.setattr(noise_selection, "MAX_NOISE_SELECTION_ENTRIES", 500)
-    some = subsample_observations(data, np.random.default_rng(0))
+    monkeypatch.setattr(fitting, "MAX_NOISE_SELECTION_ENTRIES", 500)
+    some = data.subsample(500, np.random.default_rng(0))
     assert some.row_features.shape == (some.shape[0], 3)
     first = data.values == some.values[0]
     assert np.array_equal(some.row_features[some.rows[:1]].toarray(), data.row_features[data.rows[first][:1]].toarray())

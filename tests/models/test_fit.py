@@ -14,12 +14,12 @@ from scipy import sparse
 import bifactor as bf
 from bifactor.data import Names, Observations, read
 from bifactor.data.observations import from_triples
+from bifactor.data.seen_items import Pairs
 from bifactor.errors import InputError
 from bifactor.estimators.matrix_completion import MatrixCompletion
 from bifactor.models import Fit
 from bifactor.models.completion.fitting import fit_model, validate_settings
 from bifactor.models.completion.labels import signs, two_classes
-from bifactor.models.seen_items import Pairs
 
 SHAPE = (25, 14)
 

@@ -174,7 +174,7 @@ def test_levels_are_those_of_all_blocks(tmp_path):
     with pytest.raises(InputError, match="levels"):
         Partitioned(["ordinal", "squared"], store, group=np.arange(30) % 2)
     numbers = bf.data.partition((rows, cols, rng.standard_normal(rows.size)), tmp_path / "numbers")
-    with pytest.raises(InputError, match="too many values"):
+    with pytest.raises(InputError, match="levels"):
         Partitioned("ordinal", numbers)
 
 
@@ -190,7 +190,7 @@ def test_parameters_of_losses_are_fitted(tmp_path, draw_targets):
 def test_held_out_and_the_rest_are_all(tmp_path, draw_targets):
     f, _ = both(tmp_path, bf.losses.Squared(), (90, 40), draw_targets)
     x = pair((90, 40), np.random.default_rng(0))
-    parts = [Partitioned("squared", view) for view in (f.store.train(0.2, 5), f.store.held(0.2, 5))]
+    parts = [Partitioned("squared", view) for view in f.store.split(bf.data.RandomCells(0.2, 5))]
     assert sum(part.seen for part in parts) == f.seen
     close(sum(part.value(x) for part in parts), f.value(x))
 

@@ -45,7 +45,7 @@ print(store.shape, store.size)  # (2, 2) 3
 # --- BlockStore ---
 bf.data.partition(ratings, "blocks", force=True)
 store = bf.data.BlockStore.open("blocks")
-train, held = store.train(0.5, 0), store.held(0.5, 0)  # by a hash of row and column
+train, held = store.split(bf.data.RandomCells(0.5, 0))  # by a hash of row and column
 
 # --- Part ---
 part = bf.data.partition(ratings, "blocks", force=True).parts[0]

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 from click.core import ParameterSource
 
 from bifactor.cli import monitor
@@ -19,11 +18,11 @@ from bifactor.cli.output import code_of, interrupt_code, print_result
 from bifactor.cli.output import notes as noted
 from bifactor.cli.signals import AfterFit, after_fit
 from bifactor.cli.summary import block_memory, describe_output, memory_in_words, require_free_memory, sample_memory
-from bifactor.data import BlockStore, Observations, read
+from bifactor.data import BlockStore, Dataset, Observations, read
+from bifactor.losses import Squared
 from bifactor.models import Fit, Model
 from bifactor.models.completion.fitting import CompletionSettings, after_choice, validate_settings
 from bifactor.models.provenance import about_data, about_fit, about_machine
-from bifactor.models.recoding import BlockView, CountsToClicks
 from bifactor.models.recommender.evaluation import (
     BYTES_PER_SPLIT_ENTRY,
     MAX_EVALUATED_USERS,
@@ -32,12 +31,11 @@ from bifactor.models.recommender.evaluation import (
     hold_out_choices,
     metric_label,
 )
-from bifactor.models.recommender.fitting import fit_click_blocks, fit_clicks
+from bifactor.models.recommender.fitting import fit_clicks
 from bifactor.models.recommender.hyperparameters import MAX_TRIAL_ENTRIES, RANKING_DEPTH, TRIAL_RANK, Hyperparameters
-from bifactor.models.recommender.weights import counts_to_weights, lines_of
+from bifactor.models.recommender.weights import CountsToClicks, lines_of
 from bifactor.models.storage import require_free
 from bifactor.models.top_k import SCORE, SCORES_PER_BLOCK
-from bifactor.operators import Partitioned
 from bifactor.penalties import Ridge
 from bifactor.problems.objective import Objective
 from bifactor.reports.clicks import report, trial_used
@@ -61,9 +59,6 @@ NUMBERS_ALONE = {
     "test": "--test",
 }
 """Options that apply to values only, not to clicks."""
-
-Clicked = Observations | BlockStore
-"""The choices."""
 
 PLACES = 10
 """Length of the lists that are judged."""
@@ -98,7 +93,7 @@ def complete_clicks(data: Path, output: Path, context: click.Context) -> None:
     lines = BlockStore.open(data) if data.is_dir() else _read(data, options)
     read_in = time.perf_counter() - started
     titles = None if options["names"] is None else read_titles(options["names"], lines.column_names)
-    choices = lines if isinstance(lines, BlockStore) else counts_to_weights(lines)
+    choices = lines.recode(CountsToClicks())
     with executor_of(options) as executor, after_fit() as rest:
         chosen = replace(chosen, executor=executor)
         needed = _needed(choices, chosen, options)
@@ -116,7 +111,7 @@ def complete_clicks(data: Path, output: Path, context: click.Context) -> None:
 
 def _card(
     data: Path,
-    lines: Clicked,
+    lines: Dataset,
     options: Mapping[str, Any],
     found: tuple[Fit, Model, dict[str, Any] | None],
     needed: int,
@@ -169,13 +164,13 @@ def _read(path: Path, options: Mapping[str, Any]) -> Observations:
         return lines_of(path, progress=progress, **asked)
 
 
-def _needed(data: Clicked, chosen: CompletionSettings, options: Mapping[str, Any]) -> int:
+def _needed(data: Dataset, chosen: CompletionSettings, options: Mapping[str, Any]) -> int:
     """The memory that the fit will take, in bytes. Raise if that is more than there is."""
-    (m, n), size = data.shape, _size(data)
+    (m, n), size = data.shape, data.size
     rank = min(chosen.n_components or 1, m, n)
     scores = SCORE * min(max(SCORES_PER_BLOCK, n), min(m, MAX_EVALUATED_USERS) * n)
-    if isinstance(data, BlockStore):
-        problem = Objective(Partitioned("squared", BlockView(data, CountsToClicks()), chosen.executor), Ridge(1.0))
+    if not data.in_memory:
+        problem = Objective(data.bind(Squared(), executor=chosen.executor), Ridge(1.0))
         found = (
             block_memory(problem, rank, PCG(), size, options["workers"])
             + BYTES_PER_SPLIT_ENTRY * size * min(MAX_EVALUATED_USERS, m) // m
@@ -193,14 +188,14 @@ def _needed(data: Clicked, chosen: CompletionSettings, options: Mapping[str, Any
 
 
 def _fitted(
-    data: Clicked, chosen: CompletionSettings, options: Mapping[str, Any], notes: list[str], rest: AfterFit
+    data: Dataset, chosen: CompletionSettings, options: Mapping[str, Any], notes: list[str], rest: AfterFit
 ) -> tuple[Fit, Model, dict[str, Any] | None]:
     """The fit to all choices, the first fit, and how well the first one ranked the held-out choices."""
     holdout, unobserved = options["holdout"], options["unobserved"]
     given = Hyperparameters(None if unobserved == "auto" else float(unobserved), chosen.ridge)
     if (chosen.n_components or 0) > min(data.shape):
         notes.append(f"The rank was cut to {min(data.shape)}, the smaller side of the matrix.")
-    parts = hold_out_choices(data, holdout, chosen.seed) if holdout and _size(data) else None
+    parts = hold_out_choices(data, holdout, chosen.seed) if holdout and data.size else None
     if parts is None:
         if holdout:
             notes.append("There are too few choices to hold some out, so the ranking was not checked.")
@@ -227,19 +222,14 @@ def _same(model: Model) -> Hyperparameters:
     return Hyperparameters(model.clicks.unobserved, model.ridge, share, ridge)
 
 
-def _size(data: Clicked) -> int:
-    return data.size if isinstance(data, BlockStore) else int(data.values.size)
-
-
 def _run(
-    data: Clicked, chosen: CompletionSettings, given: Hyperparameters, start: Model | None, notes: list[str]
+    data: Dataset, chosen: CompletionSettings, given: Hyperparameters, start: Model | None, notes: list[str]
 ) -> Model:
     what = "fitting all choices" if start is not None else "fitting"
-    with warnings.catch_warnings(record=True) as caught, monitor.fit_progress(what, "starting", _size(data)) as show:
+    with warnings.catch_warnings(record=True) as caught, monitor.fit_progress(what, "starting", data.size) as show:
         warnings.simplefilter("always")
         watched = replace(chosen, callback=show.iterations(chosen.max_iter), stage=show.stage)
-        fit: Any = fit_click_blocks if isinstance(data, BlockStore) else fit_clicks
-        model = fit(data, watched, start, given)
+        model = fit_clicks(data, watched, start, given)
         show.ended(model.result.status)
     notes += [str(warning.message) for warning in caught]
     assert model.clicks is not None
@@ -298,12 +288,12 @@ def _summary(card: Mapping[str, Any], output: Path) -> list[tuple[str, str]]:
     ]
 
 
-def ask_for_clicks(entries: Clicked, path: Path, implicit: bool | None) -> str | None:
+def ask_for_clicks(entries: Dataset, path: Path, implicit: bool | None) -> str | None:
     """A message for data that look like clicks but were passed without --implicit; None for other data."""
-    ones = entries.ones if isinstance(entries, BlockStore) else np.all(entries.values == 1)
-    if implicit is not None or not ones:
+    about = entries.summary()
+    if implicit is not None or not about.constant or about.least != 1:
         return None
     return (
-        f"All {pluralize(_size(entries), 'value')} in {path} are 1, as in data of clicks, plays or purchases. Pass "
+        f"All {pluralize(entries.size, 'value')} in {path} are 1, as in data of clicks, plays or purchases. Pass "
         "--implicit to fit them as such, or --no-implicit to fit them as numbers."
     )

@@ -10,7 +10,7 @@ import click
 from bifactor.cli import monitor
 from bifactor.cli.clicks import ask_for_clicks, complete_clicks, require_clicks
 from bifactor.cli.execution import block_options, executor_of, require_blocks
-from bifactor.cli.fitting import encode_entries, fit_and_score, require_fit_memory, size_of
+from bifactor.cli.fitting import encode_entries, fit_and_score, require_fit_memory
 from bifactor.cli.monitor import log_option
 from bifactor.cli.options import (
     INPUT,
@@ -27,7 +27,7 @@ from bifactor.cli.options import (
 from bifactor.cli.output import code_of, interrupt_code, print_result
 from bifactor.cli.signals import after_fit
 from bifactor.cli.summary import summary
-from bifactor.data import BlockStore, Observations, read
+from bifactor.data import BlockStore, Dataset, Observations, read
 from bifactor.errors import InputError
 from bifactor.losses.base import SIGNS
 from bifactor.losses.named import LOSSES
@@ -146,7 +146,7 @@ def complete_values(data: Path, output: Path, options: dict[str, Any]) -> None:
             held_out = (values, predicted) if held_out is None else held_out
         card = {
             "machine": about_machine(),
-            "data": {**about_data(data, entries), "repeated": size_of(found) - fit.seen.size},
+            "data": {**about_data(data, entries), "repeated": found.size - fit.seen.size},
             "settings": _shown(options),
             "fit": about_fit(fit.model),
             "path": about_path(first),
@@ -181,7 +181,7 @@ def _read(path: Path, asked: dict[str, Any]) -> Observations:
         return read(path, progress=progress, **asked)
 
 
-def _wide(entries: Observations | BlockStore) -> bool:
+def _wide(entries: Dataset) -> bool:
     return entries.origin is not None and entries.origin.wide
 
 

@@ -5,26 +5,28 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from bifactor.arrays import Array
 from bifactor.cli import monitor
 from bifactor.cli.output import stderr
 from bifactor.cli.signals import AfterFit
 from bifactor.cli.summary import block_memory, require_free_memory, sample_memory, saved_memory
-from bifactor.data import BlockStore, Observations
-from bifactor.data.store.block_store import is_held_out
+from bifactor.data import Dataset, RandomCells
+from bifactor.data.dataset import MAX_LEVELS
 from bifactor.errors import InputError
 from bifactor.losses.base import SIGNS
 from bifactor.models import Fit, Model
-from bifactor.models.completion.blocks import IN_MEMORY_NOISES, MAX_SEARCH_ENTRIES, block_scores, fit_blocks
-from bifactor.models.completion.fitting import CompletionSettings, after_choice, fit_model
-from bifactor.models.completion.labels import signs, two_classes
+from bifactor.models.completion.fitting import (
+    IN_MEMORY_NOISES,
+    MAX_SEARCH_ENTRIES,
+    CompletionSettings,
+    after_choice,
+    check_targets,
+    fit_model,
+)
+from bifactor.models.completion.labels import Labels, two_classes
 from bifactor.models.completion.noise_selection import MAX_NOISE_SELECTION_ENTRIES, candidates
 from bifactor.models.hyperparameters import MAX_RANK
-from bifactor.models.metrics import scores
-from bifactor.models.recoding import BlockView, Labels
-from bifactor.operators import Partitioned
+from bifactor.models.metrics import held_out_scores
 from bifactor.penalties import Ridge
 from bifactor.problems.objective import Objective
 from bifactor.running.memory import bytes_in_words, entries_memory
@@ -32,55 +34,36 @@ from bifactor.running.result import Status
 from bifactor.solvers import PCG, Solver
 from bifactor.validation import pluralize
 
-Data = Observations | BlockView
-"""Values, encoded for the loss."""
 
-
-def size_of(data: Data) -> int:
-    return data.store.size if isinstance(data, BlockView) else int(data.values.size)
-
-
-def encode_entries(
-    entries: Observations | BlockStore, chosen: CompletionSettings, path: Path
-) -> tuple[Data, Array | None, list[str]]:
+def encode_entries(entries: Dataset, chosen: CompletionSettings, path: Path) -> tuple[Dataset, Array | None, list[str]]:
     """The entries encoded for the loss, the classes of labels, and notes for the user."""
-    notes, classes, loss = [], None, chosen.loss
-    stored = isinstance(entries, BlockStore)
-    data: Data = BlockView(entries) if isinstance(entries, BlockStore) else entries
-    values = entries.levels if isinstance(entries, BlockStore) else entries.values
-    if values is not None and np.all(values == values[0]):
-        notes.append(f"All values are {values[0]:g}, so rows and columns do not differ.")
+    notes, classes, loss, about = [], None, chosen.loss, entries.summary()
+    if about.constant:
+        notes.append(f"All values are {about.least:g}, so rows and columns do not differ.")
     try:
         if loss.targets is SIGNS:
-            if values is None:
-                raise InputError("There are more than 256 different values, not two. Code them as 0 and 1.")
-            classes = two_classes(values)
+            if about.levels is None:
+                raise InputError(f"There are more than {MAX_LEVELS} different values, not two. Code them as 0 and 1.")
+            classes = two_classes(about.levels)
             lower, upper = (f"{value:g}" for value in classes)
             notes.append(f"Values {lower} and {upper} are two classes; predictions are probabilities of {upper}.")
-            values = signs(values, classes)
-            data = _labelled(entries, values, classes)
-        if values is not None:
-            loss.targets.check(values, type(loss).__name__)
+            entries = entries.recode(Labels((float(classes[0]), float(classes[1]))))
+        check_targets(entries, loss)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    if entries.origin is not None and entries.origin.missing and not (entries.origin.wide or stored):
-        notes.append(f"Left out: {pluralize(entries.origin.missing, 'line')} without a value.")
-    return data, classes, notes
+    origin = entries.origin
+    if origin is not None and origin.missing and not origin.wide and entries.in_memory:
+        notes.append(f"Left out: {pluralize(origin.missing, 'line')} without a value.")
+    return entries, classes, notes
 
 
-def _labelled(entries: Observations | BlockStore, values: Array, classes: Array) -> Data:
-    if isinstance(entries, BlockStore):
-        return BlockView(entries, Labels((float(classes[0]), float(classes[1]))))
-    return entries.replaced(values)
-
-
-def require_fit_memory(data: Data, chosen: CompletionSettings, workers: int | None = None) -> int:
+def require_fit_memory(data: Dataset, chosen: CompletionSettings, workers: int | None = None) -> int:
     """The memory that the fit will take, in bytes. Raise if that is more than there is."""
     tried: list[tuple[int, Solver | None]] = [(MAX_RANK if chosen.n_components is None else chosen.n_components, None)]
     if chosen.posterior:
-        stored = isinstance(data, BlockView)
-        every = candidates(chosen.noise, chosen.n_components, data.shape, chosen.implicit is not False and not stored)
-        tried = [(one.rank, one.solver) for one in every if not stored or one.solver.noise not in IN_MEMORY_NOISES]
+        whole = data.in_memory
+        every = candidates(chosen.noise, chosen.n_components, data.shape, chosen.implicit is not False and whole)
+        tried = [(one.rank, one.solver) for one in every if whole or one.solver.noise not in IN_MEMORY_NOISES]
     found = max((_memory(data, chosen, rank, solver, workers) for rank, solver in tried), default=0)
     require_free_memory(found, data, chosen)
     console = stderr()
@@ -89,12 +72,12 @@ def require_fit_memory(data: Data, chosen: CompletionSettings, workers: int | No
     return found
 
 
-def _memory(data: Data, chosen: CompletionSettings, rank: int, solver: Solver | None, workers: int | None) -> int:
-    size = size_of(data)
-    if isinstance(data, Observations):
-        return entries_memory(data.shape, size, rank, data.values.dtype, solver)
+def _memory(data: Dataset, chosen: CompletionSettings, rank: int, solver: Solver | None, workers: int | None) -> int:
+    size = data.size
+    if data.in_memory:
+        return entries_memory(data.shape, size, rank, data.dtype, solver)
     penalty = Ridge(1.0) if solver is None else None
-    problem = Objective(Partitioned(chosen.loss, data, chosen.executor), penalty, offsets=chosen.offsets)
+    problem = Objective(data.bind(chosen.loss, executor=chosen.executor), penalty, offsets=chosen.offsets)
     found = block_memory(problem, min(rank, *data.shape), solver or PCG(), size, workers)
     found += saved_memory(problem, min(rank, *data.shape)) if chosen.posterior else 0
     if chosen.ridge is not None and chosen.n_components is not None and not chosen.loss.located:
@@ -108,22 +91,22 @@ def _memory(data: Data, chosen: CompletionSettings, rank: int, solver: Solver | 
 
 
 def fit_and_score(
-    data: Data, classes: Array | None, chosen: CompletionSettings, holdout: float, notes: list[str], rest: AfterFit
+    data: Dataset, classes: Array | None, chosen: CompletionSettings, holdout: float, notes: list[str], rest: AfterFit
 ) -> tuple[Fit, Model, tuple[Array, Array] | None, dict[str, Any]]:
     """The fit to all entries, the first fit, held-out values with their predictions, and scores at these."""
     marks: dict[str, Any] = {}
     if chosen.n_components is not None and chosen.n_components > min(data.shape):
         notes.append(f"The rank was cut to {min(data.shape)}, the smaller side of the matrix.")
-    train, part = _split(data, holdout, chosen.seed) if holdout else (data, data)
+    train, part = hold_out(data, holdout, chosen.seed) if holdout else (data, data)
     held_out = None
     model = first = _run(train, replace(chosen, checkpoint=None) if holdout else chosen, None, notes)
-    fit = Fit.of(model, data.store if isinstance(data, BlockView) else data, classes)
-    if fit.seen.size < size_of(data):
-        repeated = size_of(data) - fit.seen.size
+    fit = Fit.of(model, data, classes)
+    if fit.seen.size < data.size:
+        repeated = data.size - fit.seen.size
         notes.append(f"Entries that repeat a pair: {repeated:,}; each was kept as a separate measurement.")
     rest.keep()
     if holdout:
-        judged = rest.stage("the score at held-out entries", lambda: _judged(fit, part, chosen))
+        judged = rest.stage("the score at held-out entries", lambda: held_out_scores(fit.model, part, chosen.executor))
         if judged is not None:
             marks["held out"], *held_out = judged
         if first.result.status is not Status.INTERRUPTED and first.U.shape[1]:  # without columns, X = 0 for any data
@@ -138,27 +121,12 @@ def fit_and_score(
     return replace(fit, model=model), first, None if held_out is None else (held_out[0], held_out[1]), marks
 
 
-def _split(data: Data, holdout: float, seed: int) -> tuple[Data, Data]:
+def hold_out(data: Dataset, holdout: float, seed: int) -> tuple[Dataset, Dataset]:
     """The entries for the first fit and those held out from it, chosen by a hash of row, column and seed."""
-    train: Data
-    part: Data
-    if isinstance(data, BlockView):
-        store = data.store
-        train, part = (replace(data, store=one) for one in (store.train(holdout, seed), store.held(holdout, seed)))
-    else:
-        hidden = is_held_out(data.rows, data.cols, holdout, seed)
-        train, part = data.part(~hidden), data.part(hidden)
-    if not size_of(train) or not size_of(part):
-        raise InputError(f"Nothing can be held out of {pluralize(size_of(data), 'entry')}. Leave out --holdout.")
+    train, part = data.split(RandomCells(holdout, seed))
+    if not train.size or not part.size:
+        raise InputError(f"Nothing can be held out of {pluralize(data.size, 'entry')}. Leave out --holdout.")
     return train, part
-
-
-def _judged(fit: Fit, part: Data, chosen: CompletionSettings) -> tuple[dict[str, Any], Array, Array]:
-    """Scores at the held-out entries, and the values and predictions at these, or at a sample of them."""
-    if isinstance(part, BlockView):
-        return block_scores(fit.model, part, chosen.executor)
-    found, predicted = scores(fit, part.rows, part.cols, part.values)
-    return found, part.values, predicted
 
 
 def _same(chosen: CompletionSettings, first: Model) -> CompletionSettings:
@@ -169,15 +137,15 @@ def _same(chosen: CompletionSettings, first: Model) -> CompletionSettings:
     return replace(chosen, n_components=first.rank, solver=solver)
 
 
-def _run(data: Data, chosen: CompletionSettings, start: Model | None, notes: list[str]) -> Model:
+def _run(data: Dataset, chosen: CompletionSettings, start: Model | None, notes: list[str]) -> Model:
     automatic = chosen.ridge is None or chosen.n_components is None
     what = "fitting all entries" if start is not None else "fitting"
     before = "choosing the ridge" if chosen.ridge is None else "choosing the rank" if automatic else "starting"
     before = "choosing the noise" if chosen.posterior else before
-    with warnings.catch_warnings(record=True) as caught, monitor.fit_progress(what, before, size_of(data)) as show:
+    with warnings.catch_warnings(record=True) as caught, monitor.fit_progress(what, before, data.size) as show:
         warnings.simplefilter("always")
         watched = replace(chosen, callback=show.iterations(chosen.max_iter), stage=show.stage)
-        model = fit_blocks(data, watched, start) if isinstance(data, BlockView) else fit_model(data, watched, start)
+        model = fit_model(data, watched, start)
         show.ended(model.result.status)
     notes += [str(warning.message) for warning in caught]
     if model.path is not None and model.path.interrupted:

@@ -5,14 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from bifactor.cli.output import notes
-from bifactor.data import BlockStore, Observations
+from bifactor.data import Dataset
 from bifactor.executors import Streamed
 from bifactor.models.completion.clipping import describe_range as spoken_range
 from bifactor.models.completion.clipping import restored_range
 from bifactor.models.completion.fitting import CompletionSettings
 from bifactor.models.metrics import format_scores
 from bifactor.models.provenance import noise_in_words
-from bifactor.models.recoding import BlockView
 from bifactor.models.storage import REPORT
 from bifactor.problems.objective import Objective
 from bifactor.running.memory import bytes_in_words, entries_memory, require_memory
@@ -48,9 +47,9 @@ def saved_memory(problem: Objective, rank: int) -> int:
     return 8 * sum(problem.shape) * width * (width + 1)
 
 
-def require_free_memory(needed: int, data: Observations | BlockStore | BlockView, chosen: CompletionSettings) -> int:
+def require_free_memory(needed: int, data: Dataset, chosen: CompletionSettings) -> int:
     """The bytes needed. Raise `InputError` if that is more than there is, unless workers elsewhere may have more."""
-    if isinstance(data, Observations) or isinstance(chosen.executor, Streamed):
+    if data.in_memory or isinstance(chosen.executor, Streamed):
         require_memory(needed)
     return needed
 

@@ -1,6 +1,16 @@
 """Readers of files and data frames, names of rows and columns, and known entries."""
 
 from bifactor.data.counts import read_counts
+from bifactor.data.dataset import (
+    BlockDataset,
+    BlockView,
+    CellMask,
+    Dataset,
+    RandomCells,
+    RandomLines,
+    Recoding,
+    Summary,
+)
 from bifactor.data.names import Names
 from bifactor.data.observations import Observations, Origin
 from bifactor.data.read import read
@@ -8,11 +18,19 @@ from bifactor.data.store.block_store import BlockStore, Part
 from bifactor.data.store.partition import partition
 
 __all__ = [
+    "BlockDataset",
     "BlockStore",
+    "BlockView",
+    "CellMask",
+    "Dataset",
     "Names",
     "Observations",
     "Origin",
     "Part",
+    "RandomCells",
+    "RandomLines",
+    "Recoding",
+    "Summary",
     "partition",
     "read",
     "read_counts",

@@ -93,6 +93,10 @@ class Names:
         """These names as text, in their order."""
         return Names(_filled([str(number_as_text(name)) for name in self]))
 
+    def take(self, index: Array) -> "Names":
+        """The names at some indices, in this order."""
+        return Names(self.values[index])
+
     def used(self, places: Array) -> tuple["Names", Array]:
         """The names at some indices, and these indices renumbered among them."""
         present = np.zeros(len(self), bool)

@@ -1,18 +1,27 @@
 """Known entries of a matrix, as readers return them and fits take them."""
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy
 from scipy import sparse
 
-from bifactor import kernels
-from bifactor.arrays import Array, floating
+from bifactor._compat import cached_property
+from bifactor.arrays import Array, digest, floating
 from bifactor.arrays.sparse import coordinates, require_sound
+from bifactor.data.dataset import BlockDataset, CellMask, Dataset, Recoding, Summary, Tally
 from bifactor.data.names import Names
+from bifactor.data.seen_items import Pairs, SeenItems
+from bifactor.data.text import checksum
 from bifactor.errors import InputError
-from bifactor.operators.entries import places
+from bifactor.executors import Block, BlockData, Executor, Workspace
+from bifactor.kernels.entry_layout import arrange
+from bifactor.losses import DataFit, Loss, Shifted
+from bifactor.operators.bound import DataBound
+from bifactor.operators.entries import Entries, places
+from bifactor.solvers.variational.moments import DataStatistics
 from bifactor.validation import require_finite
 
 
@@ -31,7 +40,7 @@ class Origin:
 
 
 @dataclass(frozen=True, eq=False)
-class Observations:
+class Observations(Dataset):
     """Known entries of a matrix: values[t] is the entry (rows[t], cols[t])."""
 
     rows: Array
@@ -49,9 +58,75 @@ class Observations:
     column_features: sparse.csr_array | None = None
 
     @property
-    def features(self) -> tuple[sparse.csr_array | None, sparse.csr_array | None]:
-        """The features of rows and of columns."""
-        return self.row_features, self.column_features
+    def size(self) -> int:
+        return int(self.rows.size)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.values.dtype
+
+    @property
+    def is_weighted(self) -> bool:
+        return self.weights is not None
+
+    def content(self, path: Path) -> dict[str, Any]:
+        return {"bytes": path.stat().st_size, "sha256": checksum(path)}
+
+    def summary(self) -> Summary:
+        return self._summary
+
+    @cached_property
+    def _summary(self) -> Summary:
+        tally = Tally()
+        tally.add(np.asarray(self.values, np.float64))
+        return tally.summary()
+
+    def representatives(self) -> Array:
+        return self.values
+
+    def counts(self) -> tuple[Array, Array]:
+        rows, cols = (np.bincount(i, minlength=m) for i, m in zip((self.rows, self.cols), self.shape, strict=True))
+        return rows, cols
+
+    def weight_sums(self) -> tuple[Array, Array]:
+        w = np.ones(self.size) if self.weights is None else self.weights
+        rows, cols = (np.bincount(i, w, m) for i, m in zip((self.rows, self.cols), self.shape, strict=True))
+        return rows, cols
+
+    def weighted_values(self) -> tuple[Array, Array]:
+        return self.values.astype(np.float64), np.ones(self.size) if self.weights is None else self.weights
+
+    def with_representable_squares(self, centre: float) -> "Observations":
+        y = self.values.astype(np.float64) - centre
+        fine = DataStatistics.of(y, self.weights).representable(self.dtype)
+        return self if fine else self.replaced(self.values.astype(np.float64))
+
+    def in_blocks(self) -> BlockDataset:
+        return WholeBlock(self)
+
+    def split(self, mask: CellMask) -> tuple["Observations", "Observations"]:
+        inside = mask(self.rows, self.cols)
+        return self.part(~inside), self.part(inside)
+
+    def recode(self, recoding: Recoding) -> "Observations":
+        return recoding.observations(self)
+
+    def unweighted(self) -> "Observations":
+        return replace(self, weights=None)
+
+    def lines(self, stay: Array, side: int = 0) -> "Observations":
+        return self if stay.all() else self.part(stay[(self.rows, self.cols)[side]])
+
+    def bind(self, loss: Loss, *, executor: Executor | None = None) -> DataBound:
+        """f(X) = Σ w ℓ(X[i, j]; y); the shift of a squared loss is taken from y, which is equivalent and compiled."""
+        y = self.values
+        if isinstance(loss, Shifted) and loss.loss.quadratic:
+            y, loss = y - y.dtype.type(loss.shift), loss.loss
+        operator = Entries(self.rows, self.cols, self.shape)
+        return operator.bind(DataFit.of(loss, y, self.weights))
+
+    def seen_items(self, weighted: bool = False) -> SeenItems:
+        return Pairs.of(self, weighted)
 
     def replaced(self, values: Array) -> "Observations":
         return replace(self, values=values)
@@ -62,12 +137,6 @@ class Observations:
         return replace(
             self, rows=self.rows[chosen], cols=self.cols[chosen], values=self.values[chosen], weights=weights
         )
-
-    def held_out(self, fraction: float, seed: int) -> Array:
-        """A mask of the entries that a hash of row, column and seed holds out, the same as in `BlockStore.held`."""
-        kernel = kernels.find("data.hash", np.float64, self.rows.size)
-        held: Array = kernel.hashed(self.rows, self.cols, seed) < fraction
-        return held
 
     def with_text_names(self) -> "Observations":
         """These entries with text for the names of rows and columns."""
@@ -109,6 +178,63 @@ class Observations:
             column_names=column_names,
             origin=origin,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class WholeBlock(BlockDataset):
+    """Observations in memory as one block, which is both the dataset and its only part."""
+
+    data: Observations
+    start = 0
+
+    @property
+    def shape(self) -> tuple[int, int]:  # type: ignore[override]
+        return self.data.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.data.dtype
+
+    @property
+    def flipped(self) -> bool:  # type: ignore[override]
+        return self.shape[0] < self.shape[1]
+
+    @property
+    def is_weighted(self) -> bool:
+        return self.data.is_weighted
+
+    @property
+    def parts(self) -> tuple[Block, ...]:
+        return (self,)
+
+    @property
+    def stop(self) -> int:
+        return max(self.shape)
+
+    @property
+    def size(self) -> int:
+        return self.data.size
+
+    @cached_property
+    def fingerprint(self) -> str:
+        data = self.data
+        return digest(data.rows, data.cols, data.values, *(() if data.weights is None else (data.weights,)))
+
+    def load(self, workspace: Workspace | None = None) -> BlockData:
+        data = self.data
+        outer, inner = (data.cols, data.rows) if self.flipped else (data.rows, data.cols)
+        layout, order = arrange(outer, inner, max(self.shape), min(self.shape))
+        some = data if order is None else data.part(order)
+        return BlockData(layout, some.values, some.weights)
+
+    def summary(self) -> Summary:
+        return self.data.summary()
+
+    def counts(self) -> tuple[Array, Array]:
+        return self.data.counts()
+
+    def weighted_values(self) -> tuple[Array, Array]:
+        return self.data.weighted_values()
 
 
 def observations_from_names(

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from bifactor.arrays import Array, generator
-from bifactor.data import BlockStore, Names, Observations, read
+from bifactor.data import BlockDataset, Dataset, Names, Observations, read
 from bifactor.data.observations import is_triples
 from bifactor.display.card import card, charts, figures
 from bifactor.display.html import table
@@ -34,14 +34,11 @@ from bifactor.estimators.validation import (
 )
 from bifactor.executors import Executor
 from bifactor.kernels.blas import matmul
-from bifactor.models.completion.blocks import fit_blocks, subsample_blocks
 from bifactor.models.completion.fitting import CompletionSettings, fit_model, seed_of
-from bifactor.models.completion.noise_selection import MAX_NOISE_SELECTION_ENTRIES
 from bifactor.models.fit import Fit
 from bifactor.models.metrics import deviance_explained, left_out_scores, mean_noise
 from bifactor.models.model import Model, model_card, scalar_if_single
 from bifactor.models.partial_fit import update_model
-from bifactor.models.recoding import BlockView
 from bifactor.running.result import Status, run_card
 from bifactor.solvers.variational.posterior import Posterior
 from bifactor.validation import is_count, require_flag, require_instance
@@ -52,31 +49,25 @@ class FromStore:
 
     executor: Any
 
-    def _view(self: Any, store: BlockStore) -> BlockView:
-        """The store, with values encoded for the loss."""
-        return BlockView(store)
+    def _view(self: Any, store: BlockDataset) -> BlockDataset:
+        """The entries in blocks, with values encoded for the loss."""
+        return store
 
-    def _fit_blocks(self: Any, data: BlockView, settings: CompletionSettings, start: Model | None) -> Model:
-        return fit_blocks(data, settings, start)
-
-    def _fit_store(self: Any, settings: CompletionSettings, store: BlockStore, sample_weight: Any = None) -> Any:
+    def _fit_store(self: Any, settings: CompletionSettings, store: BlockDataset, sample_weight: Any = None) -> Any:
         if sample_weight is not None:
             raise InputError("A block store contains its own weights. Leave out sample_weight.")
         for name in ("user_features", "item_features"):
             if getattr(self, name, None) is not None:
                 raise InputError(f"{name} needs data in memory, but these are in blocks. Leave it out.")
-        if settings.implicit and settings.posterior:
-            raise InputError("implicit_features=True needs data in memory. Pass False or 'auto'.")
         if self.executor is not None:
             require_instance(self.executor, Executor, "executor")
         settings = replace(settings, executor=self.executor)
         data = self._view(store)
         note_columns(self, store.shape[1])
         start = getattr(self, "model_", None) if self.warm_start else None
-        model = fit_watched(self, store, data, settings, start, self._fit_blocks)
-        self._set_model(model, store)
-        some = None if model.posterior is None else subsample_blocks(data, MAX_NOISE_SELECTION_ENTRIES)
-        self._set_run_attributes(model, None if some is None else mean_noise(model.require_posterior(), some))
+        model = fit_watched(self, store, data, settings, start, self._fit_model)
+        self._set_model(model, data)
+        self._set_run_attributes(model, None if model.posterior is None else mean_noise(model.posterior, data))
         return self
 
 
@@ -294,8 +285,7 @@ class MatrixEstimator(CardMixin, FromStore, LongFormMixin, CallbackSupportMixin,
         if model.side is not None and self._readers[0] is not None:
             model = replace(model, side=replace(model.side, standard=self._readers[0].standard))
         self._set_model(model, data)
-        sure = model.posterior is not None
-        self._set_run_attributes(model, mean_noise(model.require_posterior(), data) if sure else None)
+        self._set_run_attributes(model, None if model.posterior is None else mean_noise(model.posterior, data))
         return self
 
     def _set_run_attributes(self, model: Model, noise: float | None) -> None:
@@ -318,16 +308,16 @@ class MatrixEstimator(CardMixin, FromStore, LongFormMixin, CallbackSupportMixin,
     def _features(self, given: Any, rows: int | Names) -> sparse.csr_array | None:
         if given is None:
             return None
-        reader = self._readers[0] if isinstance(self.observations_, Observations) else None
+        reader = self._readers[0] if self.observations_.in_memory else None
         if reader is None:
             raise InputError("The fit has no features of rows. Leave them out, or fit with user_features.")
         reader = replace(reader, what="features")
         return reader.named(given, rows) if isinstance(rows, Names) else reader.matrix(given, rows)
 
-    def _fit_model(self, data: Observations, settings: CompletionSettings, start: Model | None) -> Model:
+    def _fit_model(self, data: Dataset, settings: CompletionSettings, start: Model | None) -> Model:
         return fit_model(data, settings, start)
 
-    def _set_model(self, model: Model, data: Observations | BlockStore) -> None:
+    def _set_model(self, model: Model, data: Dataset) -> None:
         """Store a model, and the data that it was fitted to."""
         extra = model.fixed_columns
         self.model_, self.observations_ = model, data

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from bifactor.arrays import Array
-from bifactor.data import BlockStore, Names, Observations, read
+from bifactor.data import BlockDataset, Dataset, Names, Observations, read
 from bifactor.data.observations import observations_from_names
 from bifactor.errors import InputError
 from bifactor.estimators.validation import note_columns, require_in_memory, store_or_none
@@ -33,7 +33,7 @@ class LongFormMixin(ABC):
 
     model_: Model
     fit_: Fit
-    observations_: Observations | BlockStore
+    observations_: Dataset
 
     @abstractmethod
     def _settings(self) -> CompletionSettings:
@@ -48,7 +48,7 @@ class LongFormMixin(ABC):
         """Fit to observations."""
 
     @abstractmethod
-    def _fit_store(self, settings: CompletionSettings, store: BlockStore, sample_weight: Any = None) -> Self:
+    def _fit_store(self, settings: CompletionSettings, store: BlockDataset, sample_weight: Any = None) -> Self:
         """Fit to data in blocks."""
 
     @abstractmethod

@@ -7,7 +7,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from bifactor.arrays import Array
-from bifactor.data import BlockStore, Observations
+from bifactor.data import BlockDataset, Observations
+from bifactor.data.dataset import MAX_LEVELS
 from bifactor.data.observations import is_triples
 from bifactor.errors import InputError
 from bifactor.estimators.base import Completion, ErrorBars, warn_of_clicks
@@ -15,9 +16,8 @@ from bifactor.estimators.validation import observations
 from bifactor.losses import Ordinal
 from bifactor.models.completion.clipping import Range
 from bifactor.models.completion.fitting import CompletionSettings, validate_settings
-from bifactor.models.completion.labels import ADVICE, above_threshold, check_binarize, signs, two_classes
+from bifactor.models.completion.labels import ADVICE, Labels, above_threshold, check_binarize, signs, two_classes
 from bifactor.models.metrics import left_out_scores
-from bifactor.models.recoding import BlockView, Labels
 
 
 class MatrixCompletion(ErrorBars, Completion):
@@ -368,14 +368,14 @@ class OneBitCompletion(Completion):
         names = ("n_components", "ridge", "offsets", "solver", "max_iter", "tol", "verbose", "random_state")
         return validate_settings(loss=self.link, **{name: getattr(self, name) for name in names})
 
-    def _view(self, store: BlockStore) -> BlockView:
-        classes = np.array([0.0, 1.0])
+    def _view(self, store: BlockDataset) -> BlockDataset:
+        classes, levels = np.array([0.0, 1.0]), store.summary().levels
         if self.binarize is None:
-            if store.levels is None:
-                raise InputError(f"{store.folder} contains more than 256 different values, not two. {ADVICE}")
-            classes = two_classes(store.levels, ADVICE)
+            if levels is None:
+                raise InputError(f"{store!r} contains more than {MAX_LEVELS} different values, not two. {ADVICE}")
+            classes = two_classes(levels, ADVICE)
         self.classes_ = classes
-        return BlockView(store, Labels((float(classes[0]), float(classes[1])), self.binarize))
+        return store.recode(Labels((float(classes[0]), float(classes[1])), self.binarize))
 
     def _encode(self, data: Observations, reset: bool) -> Observations:
         values = above_threshold(data.values, self.binarize)

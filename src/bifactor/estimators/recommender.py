@@ -7,7 +7,8 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from bifactor.arrays import Array
-from bifactor.data import Observations
+from bifactor.data import BlockDataset, Dataset, Observations
+from bifactor.data.seen_items import Pairs
 from bifactor.errors import InputError
 from bifactor.estimators.base import MatrixEstimator
 from bifactor.estimators.long_form import Column
@@ -21,13 +22,11 @@ from bifactor.estimators.validation import (
 )
 from bifactor.models.completion.fitting import CompletionSettings, validate_settings
 from bifactor.models.model import Model
-from bifactor.models.recoding import BlockView
 from bifactor.models.recommender.explain import nearest
-from bifactor.models.recommender.fitting import fit_click_blocks, fit_clicks
+from bifactor.models.recommender.fitting import fit_clicks
 from bifactor.models.recommender.hyperparameters import Hyperparameters
 from bifactor.models.recommender.model import ColdUserRecommender, held_out_ranking
-from bifactor.models.recommender.weights import counts_to_weights, lines_of, matrix_of
-from bifactor.models.seen_items import Pairs
+from bifactor.models.recommender.weights import CountsToClicks, counts_to_weights, lines_of, matrix_of
 from bifactor.models.top_k import RankingCriterion, recommend_names
 
 
@@ -288,11 +287,11 @@ class Recommender(ClickSettings, MatrixEstimator):
         names = ["n_components", "ridge", "solver", "max_iter", "tol", "verbose", "random_state"]
         return validate_settings(loss="squared", offsets=False, **{name: getattr(self, name) for name in names})
 
-    def _fit_model(self, data: Observations, settings: CompletionSettings, start: Model | None) -> Model:
+    def _fit_model(self, data: Dataset, settings: CompletionSettings, start: Model | None) -> Model:
         return fit_clicks(data, settings, start, self._choices())
 
-    def _fit_blocks(self, data: BlockView, settings: CompletionSettings, start: Model | None) -> Model:
-        return fit_click_blocks(data.store, settings, start, self._choices())
+    def _view(self, store: BlockDataset) -> BlockDataset:
+        return store.recode(CountsToClicks())
 
     def _choices(self) -> Hyperparameters:
         named = (self.unobserved, self.ridge, self.item_share, self.item_ridge)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from bifactor.arrays import Array, floating, is_complex
 from bifactor.arrays.sparse import require_sound
-from bifactor.data import BlockStore, Observations
+from bifactor.data import BlockDataset, BlockStore, Dataset, Observations
 from bifactor.data.layout import usual_columns
 from bifactor.data.observations import fill_mask_with_nan, from_matrix, from_triples, is_triples
 from bifactor.data.store.manifest import MANIFEST
@@ -221,7 +221,7 @@ def validate_factors(Z: Any, width: int) -> Array:
 
 def require_wide(X: Any) -> None:
     """Raise `InputError` if X has one line per entry, which makes no sense as a table."""
-    if isinstance(X, Observations):
+    if isinstance(X, Dataset):
         raise InputError("X holds observations, one per entry. Use fit_long, partial_fit_long, etc. for them.")
     header = frame_header(X)
     if header is None or len(header) > LONG:
@@ -306,22 +306,22 @@ def require_settings(n_components: Any, unobserved: Any, ridge: Any, item_share:
         raise InputError(f"n_components={n_components!r} is not an integer ≥ 1. Pass the number of components.")
 
 
-def store_or_none(X: Any, long: bool = False) -> BlockStore | None:
-    """X as a store, or the store in a folder with this name; None if X is anything else.
+def store_or_none(X: Any, long: bool = False) -> BlockDataset | None:
+    """X as a dataset in blocks, or the store in a folder with this name; None if X is anything else.
 
     With `long`, None is also returned for other folders.
     """
-    if isinstance(X, BlockStore):
+    if isinstance(X, BlockDataset):
         return X
     if not isinstance(X, (str, os.PathLike)) or not Path(X).is_dir():
         return None
     return BlockStore.open(X) if not long or (Path(X) / MANIFEST).is_file() else None
 
 
-def require_in_memory(data: Observations | BlockStore) -> Observations:
+def require_in_memory(data: Dataset) -> Observations:
     """Observations in memory; raises `InputError` if they are in blocks."""
-    if isinstance(data, Observations):
-        return data
+    if data.in_memory:
+        return data.lines(np.ones(data.shape[0], bool))
     raise InputError(
-        f"The data of this fit are in {data.folder}, not in memory. Use predict, recommend or transform, or fit again."
+        f"The data of this fit, {data!r}, are in blocks. Use predict, recommend or transform, or fit in memory."
     )

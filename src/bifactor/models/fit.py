@@ -8,15 +8,15 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from bifactor.arrays import Array, floating
-from bifactor.data import BlockStore, Names, Observations
+from bifactor.data import Dataset, Names, Observations
 from bifactor.data.names import to_python_objects
+from bifactor.data.seen_items import SeenItems
 from bifactor.errors import InputError
 from bifactor.models.completion.labels import signs
 from bifactor.models.metrics import deviance_explained
 from bifactor.models.model import Model, ShownFit, match_status, scalar_if_single
 from bifactor.models.new_entries import read_new_entries
 from bifactor.models.recommender.weights import counts_to_weights
-from bifactor.models.seen_items import SeenItems, seen_of
 from bifactor.models.top_k import make_criterion, recommend_names
 from bifactor.validation import pluralize, require_finite
 
@@ -37,7 +37,7 @@ class Fit(ShownFit):
         Factors, offsets, intercept and loss.
     rows, cols : Names
         Names of the rows and columns; numbers from 0 if the data had none.
-    seen : Pairs or StoredPairs
+    seen : Pairs or BlockPairs
         The known columns of each row; after a fit to a block store they are read from there when needed.
     classes : array of two, optional
         For labels, the classes that −1 and +1 stand for. Predictions are probabilities of the second.
@@ -53,11 +53,11 @@ class Fit(ShownFit):
     card: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, model: Model, data: Observations | BlockStore, classes: Array | None = None) -> "Fit":
+    def of(cls, model: Model, data: Dataset, classes: Array | None = None) -> "Fit":
         """A model with the names of the data that it was fitted to."""
         names = zip((data.row_names, data.column_names), data.shape, strict=True)
         rows, cols = (Names.numbered(count) if given is None else given for given, count in names)
-        return cls(model, rows, cols, seen_of(data, model.clicks is not None), classes)
+        return cls(model, rows, cols, data.seen_items(weighted=model.clicks is not None), classes)
 
     @property
     def header(self) -> tuple[str, ...]:

@@ -1,16 +1,21 @@
 """Scores of a fit on held-out entries, in memory and in blocks, and the fraction of deviance that it explains."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.data import Observations
+from bifactor.data import Dataset, Observations
 from bifactor.errors import InputError
+from bifactor.executors import BlockResult, Executor
+from bifactor.factors import Free
+from bifactor.losses import Loss
 from bifactor.losses.base import SIGNS
 from bifactor.models.completion.fitting import fit_constant
+from bifactor.models.completion.noise_selection import MAX_NOISE_SELECTION_ENTRIES
 from bifactor.models.model import Model
+from bifactor.operators.entries import SymbolicEntries
 from bifactor.solvers.variational.posterior import Posterior
 from bifactor.validation import pluralize
 
@@ -37,9 +42,14 @@ def deviance_explained(model: Model, data: Observations, z: Array, null_z: Array
     return 1 - here / worst if worst > 0 else float(here <= 0)
 
 
-def mean_noise(posterior: Posterior, data: Observations) -> float:
-    """Standard deviation of the noise, as root mean square over the entries without weights."""
-    return float(np.mean(posterior.noise(data.rows, data.cols)) ** 0.5)
+def mean_noise(posterior: Posterior, data: Dataset) -> float:
+    """Standard deviation of the noise, as root mean square over all entries in memory, or over a sample of blocks."""
+    stay = np.ones(data.shape[0], bool)
+    if not data.in_memory and data.size > MAX_NOISE_SELECTION_ENTRIES:
+        stay[:] = False
+        stay[data.random_lines(MAX_NOISE_SELECTION_ENTRIES, np.random.default_rng(0))] = True
+    some = data.lines(stay)
+    return float(np.mean(posterior.noise(some.rows, some.cols)) ** 0.5)
 
 
 def left_out_scores(model: Model, data: Observations) -> Array:
@@ -95,4 +105,65 @@ def format_scores(answer: dict[str, Any]) -> str:
     return f"{first}, {answer['explained']:.1%} of the deviance explained ({entries}{unknown})"
 
 
-# Scores of a fit on held-out entries in blocks.
+# Scores on held-out entries, in memory or in blocks.
+
+SHOWN = 200_000
+"""Largest number of entries whose values and predictions are returned."""
+
+
+class ScoringSettings(NamedTuple):
+    """Settings for scoring predictions."""
+
+    loss: Loss
+    intercept: float
+    clip: tuple[float, float] | None
+    null: float
+    """The best constant, for comparison."""
+    null_loss: Loss
+    """The loss with the best thresholds for it, if it has some."""
+    step: int
+    """One in this many entries is returned."""
+
+
+def held_out_scores(
+    model: Model, held: Dataset, executor: Executor | None = None
+) -> tuple[dict[str, Any], Array, Array]:
+    """Scores at held-out entries, by a pass; and the values and predictions of some of them."""
+    data = held.unweighted()
+    if data.size == 0:
+        raise InputError("There are too few entries to hold some out. Leave out --holdout.")
+    null, null_loss, about = fit_constant(data, model.loss, executor), model.loss, data.summary()
+    if model.loss.located and about.levels is not None and about.level_counts is not None:
+        null_loss = model.loss.refit(np.zeros(about.levels.size), about.levels, about.level_counts.astype(np.float64))
+    settings = ScoringSettings(model.loss, model.intercept, model.clip, null, null_loss, -(-data.size // SHOWN))
+    U, V = (one if one.shape[1] else np.zeros((len(one), 1), one.dtype) for one in (model.U, model.V))  # X = 0
+    _, sums, each = data.reduce(model.loss, score_block, (U, V), (settings,), executor)
+    size, right, absolute, squares, losses, nothing, lowest = (float(one) for one in sums)
+    answer: dict[str, Any] = {"entries": int(size), "unknown": 0}
+    if model.loss.targets is SIGNS:
+        answer["accuracy"] = right / size
+    else:
+        answer["rmse"], answer["mae"] = (squares / size) ** 0.5, absolute / size
+    worst, here = nothing - lowest, losses - lowest
+    answer["mean_loss"] = losses / size
+    answer["explained"] = 1 - here / worst if worst > 0 else float(here <= 0)
+    values, predicted = (np.concatenate([one[k] for one in each]) for k in range(2))
+    return answer, values, predicted
+
+
+def score_block(
+    bound: SymbolicEntries, tall: tuple[Array, ...], shared: tuple[Array, ...], judge: ScoringSettings
+) -> BlockResult:
+    """Sums over the entries of a block, and some of the entries."""
+    loss, y = judge.loss, bound.fit.y.astype(np.float64)
+    x = Free().pair(tall[0], shared[0])
+    z = bound.bound.measure(x) if y.size else np.zeros(0, x.dtype)
+    z = z + z.dtype.type(judge.intercept)
+    z = z if judge.clip is None else np.clip(z, *judge.clip)
+    predicted = loss.mean(z)
+    error = predicted - y
+    right = np.count_nonzero((predicted >= 0.5) == (y > 0))
+    losses = loss.value(z.astype(np.float64), y), judge.null_loss.value(np.full(y.size, judge.null), y)
+    sums = y.size, right, np.abs(error).sum(), error @ error, *(one.sum() for one in losses), loss.saturated(y).sum()
+    some = slice(None, None, judge.step)
+    return BlockResult(sums=tuple(map(float, sums)), each=(y[some], predicted[some]))

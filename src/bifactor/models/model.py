@@ -25,7 +25,7 @@ from bifactor.solvers.variational.posterior import Gaussians, Posterior
 from bifactor.validation import pluralize
 
 if TYPE_CHECKING:
-    from bifactor.models.seen_items import SeenItems
+    from bifactor.data.seen_items import SeenItems
 
 KNOWN = ("neither", "row", "column", "both")
 """Which names of a pair are known, indexed by 1 for the row plus 2 for the column."""

@@ -9,7 +9,7 @@ import scipy
 
 from bifactor.arrays import floating, is_complex, to_numpy
 from bifactor.arrays.sparse import coordinates
-from bifactor.data import Names, Observations, read
+from bifactor.data import Dataset, Names, Observations, read
 from bifactor.data.columns import is_frame
 from bifactor.data.observations import fill_mask_with_nan, from_matrix, observations_from_names
 from bifactor.errors import InputError
@@ -28,8 +28,8 @@ def read_new_entries(fit: "Fit", data: Any, **columns: Any) -> Observations:
         return later_lines(data, fit.header, **columns)
     if any(column is not None for column in columns.values()):
         raise InputError(f"{type(data).__name__} has no named columns. Leave out row, col, value and weight.")
-    if isinstance(data, Observations):
-        return data
+    if isinstance(data, Dataset):
+        return data.lines(np.ones(data.shape[0], bool))
     if isinstance(data, tuple) and len(data) in (2, 3):
         return _of_names(*data)
     return _of_matrix(fit, data)

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.data import BlockStore, Observations
-from bifactor.data.text import checksum
+from bifactor.data import Dataset
 from bifactor.display.svg import thinned
 from bifactor.metrics import triplets
 from bifactor.models.completion.clipping import stored_range
@@ -36,29 +35,21 @@ def about_names(fit: Fit) -> dict[str, Any]:
     return {"columns": list(fit.header), "rows": len(fit.rows), "cols": len(fit.cols), "pairs": fit.seen.size}
 
 
-def about_data(path: Path, data: Observations | BlockStore) -> dict[str, Any]:
+def about_data(path: Path, data: Dataset) -> dict[str, Any]:
     """Description of a file, or of the blocks of a store, without its path on this machine."""
-    origin = data.origin
+    origin, about = data.origin, data.summary()
     assert origin is not None
-    if isinstance(data, BlockStore):
-        size, bytes_held = data.size, sum(Path(part.path).stat().st_size for part in data.parts)
-        told = {"bytes": bytes_held, "blocks": len(data.parts), "content": data.fingerprint}
-        least, mean, largest = data.least, data.mean, data.largest
-    else:
-        values, size = data.values, int(data.values.size)
-        told = {"bytes": path.stat().st_size, "sha256": checksum(path)}
-        least, mean, largest = float(values.min()), float(values.mean()), float(values.max())
     return {
         "file": path.name,
-        **told,
+        **data.content(path),
         "layout": origin.layout,
         "columns": list(origin.header),
         "rows": data.shape[0],
         "cols": data.shape[1],
-        "entries": size,
-        "observed": size / (data.shape[0] * data.shape[1]),
+        "entries": data.size,
+        "observed": data.size / (data.shape[0] * data.shape[1]),
         "without_value": origin.missing,
-        "values": {"least": least, "mean": mean, "largest": largest},
+        "values": {"least": about.least, "mean": about.mean, "largest": about.largest},
     }
 
 

@@ -7,11 +7,13 @@ import numpy as np
 from scipy import sparse
 
 from bifactor.arrays import Array
-from bifactor.data import Observations
+from bifactor.data import Dataset, Observations
 from bifactor.data.features import Standard
 from bifactor.errors import InputError
 from bifactor.factors import Factors
-from bifactor.operators import Featured, Operator, pattern
+from bifactor.operators import pattern
+from bifactor.operators.bound import Bound
+from bifactor.operators.features import FeaturedBound, FeatureMaps
 from bifactor.validation import pluralize
 
 SHARE = 0.25
@@ -44,7 +46,7 @@ class SideInformation:
     def centre(self, new: Observations, side: int) -> Array | None:
         """fA for the rows of some data (side 0), or for the columns (1); None if there are no features."""
         A, count = (self.rows, self.cols)[side], self.patterns[side]
-        features = feature_matrix_of(new, side)
+        features = new.features[side]
         if A is None:
             if features is not None:
                 raise InputError(f"The fit has no features of {_called(side)}. Leave them out, or fit with them.")
@@ -62,10 +64,6 @@ class SideInformation:
         return None if centre is None else centre.astype(A.dtype)
 
 
-def feature_matrix_of(data: Observations, side: int) -> sparse.csr_array | None:
-    return data.column_features if side else data.row_features
-
-
 def pattern_of(data: Observations, side: int) -> sparse.csr_array:
     """Known columns of each row, or vice versa; see `operators.pattern`."""
     return pattern(data.cols, data.rows, data.shape[::-1]) if side else pattern(data.rows, data.cols, data.shape)
@@ -76,7 +74,7 @@ class ScaledFeatures:
 
     Parameters
     ----------
-    data : Observations
+    data : Dataset
         The data with features.
     implicit : bool
         Use the known columns of each row as features too, and vice versa.
@@ -84,19 +82,24 @@ class ScaledFeatures:
         Ridge weights of factors, a and b, for each row and each column; by default 1.
     """
 
-    def __init__(self, data: Observations, implicit: bool = False, weights: tuple[Array, Array] | None = None):
+    def __init__(self, data: Dataset, implicit: bool = False, weights: tuple[Array, Array] | None = None):
         self.patterns = (data.shape[1], data.shape[0]) if implicit else (0, 0)
         self.matrices: list[sparse.csr_array | None] = []
         self.scales: list[Array] = []
         self._paid: list[float] = []
-        for side, places in enumerate((data.rows, data.cols)):
-            warm = np.bincount(places, minlength=data.shape[side]) > 0
+        for side, counts in enumerate(data.counts()):
+            warm = counts > 0
             own = np.ones(data.shape[side]) if weights is None else weights[side]
             self._paid.append(float(own[warm].mean()))
-            given = feature_matrix_of(data, side)
+            given = data.features[side]
             parts = [] if given is None else [(given, _scale(given, own * warm / self._paid[side]))]
             if implicit:
-                parts.append((pattern_of(data, side), np.full(self.patterns[side], PATTERN**0.5)))
+                parts.append(
+                    (
+                        pattern_of(data.lines(np.ones(data.shape[0], bool)), side),
+                        np.full(self.patterns[side], PATTERN**0.5),
+                    )
+                )
             self.scales.append(np.concatenate([scale for _, scale in parts]) if parts else np.empty(0))
             scaled = [sparse.csr_array(F @ sparse.diags_array(scale)) for F, scale in parts]
             self.matrices.append(sparse.hstack(scaled, format="csr") if scaled else None)
@@ -105,9 +108,9 @@ class ScaledFeatures:
     def none(self) -> bool:
         return all(matrix is None for matrix in self.matrices)
 
-    def wrap(self, operator: Operator) -> Operator:
-        """The operator for the matrix with these features."""
-        return operator if self.none else Featured(operator, *self.matrices)
+    def wrap(self, f: Bound) -> Bound:
+        """f as a function of the matrix with these features."""
+        return f if self.none else FeaturedBound.around(f, FeatureMaps.of(f.shape, *self.matrices))
 
     def weights(self, side: int, own: Array) -> Array:
         """Ridge weights of factors, `own` for each row, followed by those of coefficients."""

@@ -32,6 +32,7 @@ from bifactor.arrays import Array
 from bifactor.data import Names
 from bifactor.data.features import Standard
 from bifactor.data.names import packed_names, unpacked_names
+from bifactor.data.seen_items import BlockPairs, Pairs, SeenItems, StoreAddress, folder_of
 from bifactor.data.text import number_of
 from bifactor.describe import describe
 from bifactor.errors import FileError, InputError
@@ -43,8 +44,7 @@ from bifactor.models.fit import Fit
 from bifactor.models.model import OFFSETS, Model
 from bifactor.models.provenance import model_card
 from bifactor.models.recommender.settings import ImplicitFeedback, ItemToItem
-from bifactor.models.recommender.weights import counts_to_weights
-from bifactor.models.seen_items import Pairs, SeenItems, StoredPairs, folder_of
+from bifactor.models.recommender.weights import CountsToClicks
 from bifactor.models.side_information import SideInformation
 from bifactor.running import files
 from bifactor.running import files as places
@@ -402,15 +402,17 @@ def _positive(told: dict[str, Any], name: str) -> float | None:
 
 def store_entry(seen: SeenItems, folder: Path) -> dict[str, Any] | None:
     """Entry in the card of a fit about the store that it was fitted to."""
-    if isinstance(seen, Pairs):
+    if isinstance(seen, Pairs) or seen.address is None:
         return None
-    place = os.path.abspath(seen.folder)
-    return {"folder": place, "beside": os.path.relpath(place, os.path.abspath(folder)), "content": seen.fingerprint}
+    place = os.path.abspath(seen.address.folder)
+    content = seen.address.fingerprint
+    return {"folder": place, "beside": os.path.relpath(place, os.path.abspath(folder)), "content": content}
 
 
 def write_seen(path: Path, seen: SeenItems) -> None:
-    if isinstance(seen, Pairs):
-        files.write(path, "seen", _packed(seen), {})
+    if isinstance(seen, Pairs) or seen.address is None:
+        whole = seen if isinstance(seen, Pairs) else seen.select(np.arange(seen.counts.size))
+        files.write(path, "seen", _packed(whole), {})
         return
     arrays = {"counts": seen.counts, "column_counts": seen.column_counts}
     if seen.added is not None and seen.places is not None:
@@ -435,11 +437,12 @@ def read_seen(path: Path, store: Any, shape: tuple[int, int], clicks: bool) -> S
         home, content = folder_of(store, path.parent), str(store["content"])
     except (TypeError, KeyError):
         raise FileError(f"The card in {path.parent} is damaged: it does not locate the data. Fit again.") from None
-    found = StoredPairs(home, content, counts[0], counts[1], counts_to_weights if clicks else None)
+    address = StoreAddress(home, content, CountsToClicks() if clicks else None)
+    found = BlockPairs(counts[0], counts[1], clicks, address)
     return found if "places" not in arrays else _with_added(found, arrays, path, shape)
 
 
-def _with_added(found: StoredPairs, arrays: dict[str, Array], path: Path, shape: tuple[int, int]) -> StoredPairs:
+def _with_added(found: BlockPairs, arrays: dict[str, Array], path: Path, shape: tuple[int, int]) -> BlockPairs:
     places, added = arrays["places"], _unpacked(arrays) if {"starts", "columns"} <= set(arrays) else None
     rows = 0 if added is None else added.starts.size - 1
     good = added is not None and places.shape == shape[:1] and added.fits((rows, shape[1]))

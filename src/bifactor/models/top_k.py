@@ -10,11 +10,11 @@ import scipy
 
 from bifactor.arrays import Array, generator
 from bifactor.data.names import INT64, to_python_objects
+from bifactor.data.seen_items import Pairs, SeenItems
 from bifactor.errors import InputError
 from bifactor.kernels.blas import matmul
 from bifactor.models.completion.fitting import seed_of
 from bifactor.models.model import Model
-from bifactor.models.seen_items import Pairs, SeenItems
 from bifactor.solvers.variational.posterior import Posterior, variance_table
 from bifactor.validation import is_count, pluralize
 

@@ -29,7 +29,7 @@ from bifactor.errors import InputError
 from bifactor.factors import Factors, Free
 from bifactor.kernels.blas import gram
 from bifactor.linear_map import LinearMap
-from bifactor.losses import DataFit
+from bifactor.losses import DataFit, Loss
 from bifactor.losses.data_fit import Moving
 from bifactor.operators.curves import ANYWHERE, Curve, Evaluated, Measurements, Reach, WrappedCurve, line_as_curve
 
@@ -328,6 +328,10 @@ class DataBound(Bound):
     fit: DataFit
     """The data, in the same order."""
     cells: "tuple[Cells, ...]" = ()
+
+    @property
+    def loss(self) -> Loss:
+        return self.fit.loss
 
     @property
     def fitted(self) -> tuple[float, ...]:

@@ -134,6 +134,11 @@ class FeatureMaps(NamedTuple):
     left: FeatureMap | None
     right: FeatureMap | None
 
+    @classmethod
+    def of(cls, shape: tuple[int, int], left: Any, right: Any) -> "FeatureMaps":
+        """The features of a user, for a matrix of this shape."""
+        return cls(features_of(left, shape[0], "left"), features_of(right, shape[1], "right"))
+
     @property
     def none(self) -> bool:
         return self.left is None and self.right is None
@@ -386,8 +391,7 @@ class Featured(Operator):
     def __init__(self, operator: Operator, left: Any = None, right: Any = None):
         if not isinstance(operator, Operator):
             raise InputError(f"operator is {operator!r}, not an Operator. See bifactor.operators.")
-        m, n = operator.shape
-        self.operator, self.sides = operator, FeatureMaps(features_of(left, m, "left"), features_of(right, n, "right"))
+        self.operator, self.sides = operator, FeatureMaps.of(operator.shape, left, right)
         self.shape = self.sides.shape(operator.shape)
         self.size, self.complex_matrix = operator.size, operator.complex_matrix
 

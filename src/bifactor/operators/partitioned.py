@@ -179,9 +179,6 @@ def _curve(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Any:
 
 # The interface of a store of blocks, and the losses of its observations.
 
-SHARES = 100_000
-"""The number of values that represent all observations, each level in proportion."""
-
 
 class Blocked(Protocol):
     """A matrix with some observed entries, in blocks of rows of its longer side."""
@@ -199,20 +196,17 @@ class Blocked(Protocol):
     @property
     def parts(self) -> Sequence[Block]: ...
 
+    def representatives(self) -> Array:
+        """Values that represent all: each level in proportion, or the values of some rows if there are many."""
+
 
 def with_data_parameters(loss: Loss, store: Blocked, grouped: bool) -> Loss:
     """The loss with the parameters that are left to the data, such as levels, taken from all blocks."""
-    levels, counts = getattr(store, "levels", None), getattr(store, "level_counts", None)
-    if levels is None or counts is None:
-        if loss.left_open and not grouped:
-            raise InputError(f"{loss!r} has no parameters, and these blocks hold too many values. Pass parameters.")
-        return loss
-    found = loss.with_data_parameters(np.repeat(levels, np.maximum(1, (SHARES * counts) // np.sum(counts))))
-    if grouped and found != loss:
+    if loss.left_open and grouped:
         raise InputError(
             f"{loss!r} has no parameters, which it needs in a group. Pass them, as in Ordinal(levels=…) or Huber(1.0)."
         )
-    return found
+    return loss.with_data_parameters(store.representatives()) if loss.left_open else loss
 
 
 def groups_of(group: Any, losses: tuple[Loss, ...], columns: int) -> Array | None:

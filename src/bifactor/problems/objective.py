@@ -408,7 +408,7 @@ class Problem(Objective):
 
     @property
     def loss(self) -> Loss:
-        return self.f.fit.loss
+        return self.f.loss
 
     @property
     def operator(self) -> Operator:
@@ -438,3 +438,12 @@ class Problem(Objective):
 
     def _repr_html_(self) -> str:
         return problem_card(self)
+
+
+def objective_of(f: Bound, penalty: Penalty | Sequence[Penalty] | None = None, offsets: bool = False) -> Objective:
+    """The objective of a bound: a `Problem` if that is an operator bound to data."""
+    if not isinstance(f, DataBound):
+        return Objective(f, penalty, offsets)
+    problem = Problem.__new__(Problem)
+    Objective.__init__(problem, f, penalty, offsets)
+    return problem

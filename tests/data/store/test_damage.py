@@ -141,7 +141,7 @@ def test_numbers_out_of_range_are_found_though_the_checksum_is_right(store, name
     change, words = CRAFTED[name]
     opened = rewritten(store, change)
     with pytest.raises(FileError, match=rf"block-00002\.bin is damaged: .*{words}"):
-        (opened.train(0.3, 0) if held else opened).parts[2].load()
+        (opened.split(bf.data.RandomCells(0.3, 0))[0] if held else opened).parts[2].load()
 
 
 def test_codes_without_a_value_and_weights_of_nan_are_found(tmp_path, monkeypatch):
@@ -205,7 +205,7 @@ def test_every_field_of_a_manifest_is_tested_though_the_checksum_is_right(tmp_pa
             path.write_bytes(with_checksum(content))
             try:
                 opened = bf.data.BlockStore.open(store.folder)
-                _ = opened.parts, opened.levels, opened.fingerprint, repr(opened), opened.marginals, opened.row_names
+                _ = opened.parts, opened.summary(), opened.fingerprint, repr(opened), opened.counts(), opened.row_names
                 _ = opened.parts[0].load()
                 assert free & set(place), (place, strange)
             except FileError as error:
@@ -218,7 +218,7 @@ def test_marginals_that_do_not_add_up_are_refused(store):
     for strange in (arrays["rows"] + 1, arrays["rows"].astype(np.float32), arrays["rows"][:, None]):
         files.write(store.folder / "marginals.safetensors", "marginals", {**arrays, "rows": strange}, metadata)
         with pytest.raises(FileError, match=r"marginals\.safetensors"):
-            _ = fresh(store).marginals
+            _ = fresh(store).counts()
 
 
 def _loaded(blob):
@@ -263,14 +263,14 @@ def test_names_and_marginals_of_another_store_are_refused(store, tmp_path):
     with pytest.raises(FileError, match=r"names\.safetensors belongs to another"):
         _ = opened.row_names
     with pytest.raises(FileError, match=r"marginals\.safetensors belongs to another"):
-        _ = opened.marginals
+        _ = opened.counts()
     (store.folder / "names.safetensors").write_bytes(b"nothing")
     with pytest.raises(FileError, match=r"names\.safetensors"):
         _ = fresh(store).column_names
 
 
 def test_parts_travel_and_are_small(store):
-    for part in (store.parts[3], store.train(0.1, 0).parts[3]):
+    for part in (store.parts[3], store.split(bf.data.RandomCells(0.1, 0))[0].parts[3]):
         blob = pickle.dumps(part)
         assert len(blob) < 8192
         again = pickle.loads(blob)
@@ -283,7 +283,7 @@ def test_a_workspace_is_used_again_and_threads_have_their_own(store):
     for part in store.parts:
         part.load(space)
     kept = {name: array.ctypes.data for name, array in space._held.items()}
-    for view in (store, store.held(0.3, 1)):
+    for view in (store, store.split(bf.data.RandomCells(0.3, 1))[1]):
         for part in view.parts:
             found, wanted = part.load(space), part.load()
             np.testing.assert_array_equal(found.layout.outer, wanted.layout.outer)

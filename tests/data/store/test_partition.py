@@ -50,11 +50,11 @@ def require_same(store, data):
         assert (weights is None) == (data.weights is None)
         if weights is not None:
             np.testing.assert_array_equal(weights, data.weights[mine][order].astype(store.dtype))
-    np.testing.assert_array_equal(store.marginals[0], np.bincount(data.rows, minlength=data.shape[0]))
-    np.testing.assert_array_equal(store.marginals[1], np.bincount(data.cols, minlength=data.shape[1]))
-    assert store.mean == pytest.approx(data.values.mean(), rel=1e-12)
-    assert (store.least, store.largest) == (data.values.min(), data.values.max())
-    assert store.whole == bool(np.all(data.values % 1 == 0))
+    np.testing.assert_array_equal(store.counts()[0], np.bincount(data.rows, minlength=data.shape[0]))
+    np.testing.assert_array_equal(store.counts()[1], np.bincount(data.cols, minlength=data.shape[1]))
+    assert store.summary().mean == pytest.approx(data.values.mean(), rel=1e-12)
+    assert (store.summary().least, store.summary().largest) == (data.values.min(), data.values.max())
+    assert store.summary().whole == bool(np.all(data.values % 1 == 0))
 
 
 def ratings(kind="integers", size=2000, seed=0, m=60, n=40):
@@ -143,7 +143,7 @@ def test_triples_keep_their_numbers(shape, weighted, tmp_path):
     store = bf.data.partition(triples, tmp_path / "blocks", dtype="float64")
     data = bf.data.observations.from_triples(triples[:3], triples[3] if weighted else None)
     require_same(store, data)
-    assert store.weighted == weighted
+    assert store.is_weighted == weighted
     assert store.dtype == np.float64
     assert store.row_names is None
 
@@ -155,7 +155,7 @@ def test_wide_tiles_and_compiled_kernels(tmp_path):
     rows[0], cols[0] = 119_999, 99_999
     store = bf.data.partition((rows, cols, np.ones(60_000, np.float32)), tmp_path / "blocks")
     assert store.parts[0].header.width > 1 << 16
-    assert store.ones
+    assert store.summary()[1:3] == (1, 1)
     require_same(store, bf.data.observations.from_triples((rows, cols, np.ones(60_000))))
 
 
@@ -170,10 +170,10 @@ def test_many_values_are_written_as_they_are(distinct, tmp_path):
     )
     values[:distinct] = np.arange(distinct) / 8
     store = bf.data.partition((rows, cols, values), tmp_path / "blocks")
-    assert (store.levels is None) == (distinct > 256)
-    if store.levels is not None:
-        np.testing.assert_array_equal(store.levels, np.arange(distinct) / 8)
-        assert store.level_counts.sum() == size
+    assert (store.summary().levels is None) == (distinct > 256)
+    if store.summary().levels is not None:
+        np.testing.assert_array_equal(store.summary().levels, np.arange(distinct) / 8)
+        assert store.summary().level_counts.sum() == size
     require_same(store, bf.data.observations.from_triples((rows, cols, values)))
 
 
@@ -239,7 +239,7 @@ def test_pairs_count_as_one(tmp_path):
     store = bf.data.partition(tmp_path / "clicks.parquet", tmp_path / "blocks", value=False)
     data = bf.data.read(tmp_path / "clicks.parquet", values=False)
     require_same(store, data.replaced(np.ones(data.rows.size)))
-    assert store.ones
+    assert store.summary()[1:3] == (1, 1)
 
 
 def test_held_out_observations_are_the_same_in_memory_and_in_blocks_of_either_side(small_pieces, tmp_path):
@@ -252,7 +252,7 @@ def test_held_out_observations_are_the_same_in_memory_and_in_blocks_of_either_si
         aside = hashed(triples[0], triples[1], 11) < 0.2
         store = bf.data.partition(triples, tmp_path / f"blocks{k}", dtype="float64")
         assert store.flipped == bool(k)
-        for view, mine in ((store.train(0.2, 11), ~aside), (store.held(0.2, 11), aside)):
+        for view, mine in zip(store.split(bf.data.RandomCells(0.2, 11)), (~aside, aside), strict=True):
             found = []
             for part in view.parts:
                 layout, y, _ = part.load()
@@ -263,15 +263,15 @@ def test_held_out_observations_are_the_same_in_memory_and_in_blocks_of_either_si
             wanted = zip(rows[mine], cols[mine], values[mine], strict=True)
             assert sorted(found) == sorted(wanted)
             assert view.size == np.count_nonzero(mine)
-            np.testing.assert_array_equal(view.marginals[0], np.bincount(triples[0][mine], minlength=store.shape[0]))
-            assert view.mean == pytest.approx(values[mine].mean())
+            np.testing.assert_array_equal(view.counts()[0], np.bincount(triples[0][mine], minlength=store.shape[0]))
+            assert view.summary().mean == pytest.approx(values[mine].mean())
             data = bf.data.observations.from_triples(triples)
-            np.testing.assert_array_equal(data.held_out(0.2, 11), aside)
+            np.testing.assert_array_equal(bf.data.RandomCells(0.2, 11)(data.rows, data.cols), aside)
             assert view.fingerprint != store.fingerprint
     with pytest.raises(InputError, match="between 0 and 1"):
-        store.held(1.0, 0)
-    with pytest.raises(InputError, match="already held out"):
-        store.held(0.1, 0).train(0.1, 0)
+        bf.data.RandomCells(1.0, 0)
+    some = store.split(bf.data.RandomCells(0.5, 0))[1]
+    assert sum(part.size for part in some.split(bf.data.RandomCells(0.5, 1))) == some.size
 
 
 def test_the_same_data_have_the_same_fingerprint_and_others_another(tmp_path):
@@ -440,12 +440,12 @@ def test_where_held_out_observations_lie_is_found_once_if_there_is_room(tmp_path
     monkeypatch.setattr(part_module, "_marks", {})
     monkeypatch.setattr(part_module, "MAX_MARK_BYTES", most)
     monkeypatch.setattr(part_module, "_remember", lambda *given: found.append(given) or remember(*given))
-    sizes = [[part.load().y.size for part in view.parts] for view in 2 * [store.train(0.2, 1), store.held(0.2, 1)]]
+    sizes = [[part.load().y.size for part in view.parts] for view in 2 * list(store.split(bf.data.RandomCells(0.2, 1)))]
     assert sizes[:2] == sizes[2:]
     assert sum(sizes[0]) + sum(sizes[1]) == 3000
     assert len(found) == len(store.parts) * (1 if most else 4)
     monkeypatch.setattr(part_module, "MAX_MARK_BYTES", sum(marks.bytes for marks in part_module._marks.values()))
-    store.held(0.1, 2).parts[0].load()  # others give way to those that are asked for now
+    store.split(bf.data.RandomCells(0.1, 2))[1].parts[0].load()  # others give way to those that are asked for now
     assert {name[2:] for name in part_module._marks} == ({(0.1, 2)} if most else set())
 
 

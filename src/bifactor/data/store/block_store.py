@@ -11,17 +11,17 @@ import numpy as np
 from bifactor import kernels
 from bifactor._compat import cached_property
 from bifactor.arrays import Array
-from bifactor.data.hash_reference import SCALE, bound
+from bifactor.data.dataset import BlockDataset, CellMask, Dataset, RandomCells, Summary
 from bifactor.data.names import Names
-from bifactor.data.observations import Observations, Origin
+from bifactor.data.observations import Origin
+from bifactor.data.seen_items import StoreAddress
 from bifactor.data.store.block_file import ADVICE, HEADER, Header, digest, read_block
-from bifactor.data.store.census_reference import LEAST, LEVELS, MOST, SIZE, SQUARES, SUM, WHOLE
+from bifactor.data.store.census_reference import LEVELS
 from bifactor.data.store.codec_reference import COPIED
-from bifactor.data.store.manifest import Manifest, Values, block_name, read_manifest, read_marginals, read_names
-from bifactor.errors import FileError, InputError
+from bifactor.data.store.manifest import Manifest, block_name, read_manifest, read_marginals, read_names
+from bifactor.errors import FileError
 from bifactor.executors import BlockData, Workspace
 from bifactor.kernels.entry_layout import EntryLayout, index_type
-from bifactor.validation import is_count
 
 _checked: set[tuple[str, int, str]] = set()
 """Files whose checksum this process has verified: name, time of the last change and checksum."""
@@ -209,15 +209,8 @@ class Part:
         return y
 
 
-class BlockCounts(NamedTuple):
-    """Counts from a pass over the blocks."""
-
-    values: Values
-    marginals: tuple[Array, Array]
-
-
 @dataclass(frozen=True, eq=False)
-class BlockStore:
+class BlockStore(BlockDataset):
     """Observations of a matrix on disk, in blocks of rows or of columns, whichever are more.
 
     `data.partition` writes a store, `BlockStore.open` opens one.
@@ -237,15 +230,7 @@ class BlockStore:
         Each with `start`, `stop`, `size`, `fingerprint` and `load`.
     row_names, column_names : Names or None
         None if they are numbers from 0.
-    marginals : (rows, columns)
-        The number of observations of each row and of each column.
-    mean, total, least, largest : float
-        Mean, sum, minimum and maximum of the values.
-    whole, ones : bool
-        Whether all values are integers; whether all of them are 1.
-    levels, level_counts : array or None
-        The distinct values, sorted, and how often each occurs; None if there are more than 256.
-    weighted : bool
+    is_weighted : bool
     origin : Origin
     fingerprint : str
         A hash of the content: the same for the same observations in the same blocks.
@@ -262,27 +247,23 @@ class BlockStore:
         return cls(place, read_manifest(place))
 
     @property
-    def shape(self) -> tuple[int, int]:
+    def shape(self) -> tuple[int, int]:  # type: ignore[override]
         return self.manifest.shape
-
-    @property
-    def size(self) -> int:
-        return self.values.size
 
     @property
     def dtype(self) -> np.dtype[Any]:
         return np.dtype(self.manifest.dtype)
 
     @property
-    def flipped(self) -> bool:
+    def flipped(self) -> bool:  # type: ignore[override]
         return self.manifest.flipped
 
     @property
-    def weighted(self) -> bool:
+    def is_weighted(self) -> bool:
         return self.manifest.weighted
 
     @property
-    def origin(self) -> Origin:
+    def origin(self) -> Origin:  # type: ignore[override]
         return self.manifest.origin
 
     @cached_property
@@ -295,11 +276,11 @@ class BlockStore:
         )
 
     @property
-    def row_names(self) -> Names | None:
+    def row_names(self) -> Names | None:  # type: ignore[override]
         return self._names[0]
 
     @property
-    def column_names(self) -> Names | None:
+    def column_names(self) -> Names | None:  # type: ignore[override]
         return self._names[1]
 
     @cached_property
@@ -309,144 +290,51 @@ class BlockStore:
         return read_names(self.folder, self.manifest.id, self.shape)
 
     @cached_property
-    def marginals(self) -> tuple[Array, Array]:
-        if self.sieve is not None:
-            return self._counted.marginals
-        return read_marginals(self.folder, self.manifest)
+    def _counts(self) -> tuple[Array, Array]:
+        return self._pass.counts if self.sieve is not None else read_marginals(self.folder, self.manifest)
 
-    @property
-    def values(self) -> Values:
-        """Statistics of the values; for a part of the store, they take one pass over the blocks."""
-        return self.manifest.values if self.sieve is None else self._counted.values
+    def counts(self) -> tuple[Array, Array]:
+        return self._counts
 
-    @property
-    def total(self) -> float:
-        return self.values.total
+    @cached_property
+    def _summary(self) -> Summary:
+        known, levels = self.manifest.values, self.manifest.values.levels
+        if self.sieve is None:
+            counts = None if levels is None else np.array([times for _, times in levels], np.int64)
+            exact = None if levels is None else np.array([value for value, _ in levels])
+            return Summary(known.size, known.least, known.largest, known.total, known.whole, exact, counts)
+        found = self._pass.summary
+        if levels is None or found.levels is None:
+            return found
+        exact = np.array([value for value, _ in levels])  # before they were rounded
+        return found._replace(levels=exact[np.isin(exact.astype(self.dtype), found.levels.astype(self.dtype))])
 
-    @property
-    def mean(self) -> float:
-        return self.total / self.size if self.size else 0.0
-
-    @property
-    def least(self) -> float:
-        return self.values.least
-
-    @property
-    def largest(self) -> float:
-        return self.values.largest
-
-    @property
-    def whole(self) -> bool:
-        return self.values.whole
-
-    @property
-    def ones(self) -> bool:
-        return self.least == 1 == self.largest
-
-    @property
-    def levels(self) -> Array | None:
-        return None if self.values.levels is None else np.array([value for value, _ in self.values.levels])
-
-    @property
-    def level_counts(self) -> Array | None:
-        return None if self.values.levels is None else np.array([times for _, times in self.values.levels], np.int64)
+    def summary(self) -> Summary:
+        """Statistics of the values; of a part of the store, they take one pass over the blocks."""
+        return self._summary
 
     @property
     def fingerprint(self) -> str:
         content = self.manifest.fingerprint
         return content if self.sieve is None else f"{content} {tuple(self.sieve)}"
 
-    def train(self, fraction: float, seed: int) -> "BlockStore":
-        """The same store without the observations that `held` holds out.
+    def address(self) -> StoreAddress | None:
+        return StoreAddress(self.folder, self.fingerprint) if self.sieve is None else None
 
-        A hash of the row, the column and the seed decides whether an observation is held out, so the choice is the
-        same in memory, in any blocks and on any machine, and observations of one entry are held out together. `size`,
-        `marginals` and the statistics of the values are computed on first use, in one pass over the blocks.
+    def content(self, path: Path) -> dict[str, Any]:
+        return {"bytes": sum(Path(part.path).stat().st_size for part in self.parts), **super().content(path)}
+
+    def split(self, mask: CellMask) -> tuple[Dataset, Dataset]:
+        """The observations outside of a set of cells, and those in it. `RandomCells` are marked once for each block.
+
+        Numbers and statistics of the parts are computed on first use, in one pass over the blocks.
         """
-        return self._sifted(fraction, seed, False)
-
-    def held(self, fraction: float, seed: int) -> "BlockStore":
-        """The observations whose hash is below `fraction`."""
-        return self._sifted(fraction, seed, True)
-
-    def _sifted(self, fraction: float, seed: int, held: bool) -> "BlockStore":
-        if self.sieve is not None:
-            raise InputError("Some observations are already held out of this store. Use the whole store.")
-        if not isinstance(fraction, float) or not 0 < fraction < 1:
-            raise InputError(f"fraction={fraction!r} is not between 0 and 1. Pass the share to hold out, such as 0.1.")
-        if not is_count(seed, 0):
-            raise InputError(f"seed={seed!r} is not an integer ≥ 0. Pass one, such as 0.")
-        return BlockStore(self.folder, self.manifest, HoldoutFilter(fraction, int(seed), held))
-
-    @cached_property
-    def _counted(self) -> BlockCounts:
-        longer, shorter = np.zeros(max(self.shape), np.int64), np.zeros(min(self.shape), np.int64)
-        about = fresh()
-        levels: dict[float, int] | None = {} if self.manifest.values.levels is not None else None
-        space = Workspace()
-        for part in self.parts:
-            layout, y, _ = part.load(space)
-            outer, inner = layout.counts
-            longer[part.start : part.stop] = outer
-            shorter += inner.astype(np.int64)
-            census = kernels.find("data.store.census", np.float64, y.size)
-            levels = census.tally(y, np.ones(y.size, bool), about, levels)
-        if levels is not None:  # the values before they were rounded
-            exact = {float(self.dtype.type(value)): value for value, _ in self.manifest.values.levels or ()}
-            levels = {exact[value]: times for value, times in levels.items()}
-        marginals = (shorter, longer) if self.flipped else (longer, shorter)
-        return BlockCounts(values_from_statistics(about, levels), marginals)
+        if self.sieve is not None or not isinstance(mask, RandomCells):
+            return super().split(mask)
+        sieves = (HoldoutFilter(mask.fraction, int(mask.seed), held) for held in (False, True))
+        train, held = (BlockStore(self.folder, self.manifest, sieve) for sieve in sieves)
+        return train, held
 
     def __repr__(self) -> str:
         m, n = self.shape
         return f"BlockStore({str(self.folder)!r}: {m}×{n}, {len(self.parts)} blocks)"
-
-
-def fresh() -> Array:
-    """Statistics of no values."""
-    about = np.zeros(7)
-    about[LEAST], about[MOST], about[WHOLE] = np.inf, -np.inf, 1
-    return about
-
-
-def values_from_statistics(about: Array, levels: dict[float, int] | None) -> Values:
-    """Statistics of values, by name."""
-    least, most = (float(about[k]) if about[SIZE] else 0.0 for k in (LEAST, MOST))
-    sizes = int(about[SIZE]), float(about[SUM]), float(about[SQUARES])
-    return Values(*sizes, least, most, bool(about[WHOLE]), None if levels is None else tuple(sorted(levels.items())))
-
-
-# Some observations of a store in memory, and the choice of those held out.
-
-
-def is_held_out(rows: Array, cols: Array, fraction: float, seed: int) -> Array:
-    """A mask of entries that a hash of row, column and seed holds out, the same as in `BlockStore.held`."""
-    found = kernels.find("data.hash", np.float64, rows.size).hashed(rows, cols, seed)
-    below: Array = found < float(bound(fraction)) * SCALE
-    return below
-
-
-def load_rows(store: BlockStore, stay: Array, side: int = 0) -> Observations:
-    """All observations of the rows (side 0), or columns (1), where `stay` is True, by one pass over their blocks.
-
-    Indices and names are those of the store.
-    """
-    space, found, given = Workspace(), list[tuple[Array, Array, Array]](), list[Array]()
-    blocks_of = int(store.flipped)
-    for part in store.parts:
-        if side == blocks_of and not stay[part.start : part.stop].any():
-            continue
-        layout, y, weights = part.load(space)
-        here = (stay[part.start : part.stop][layout.outer] if side == blocks_of else stay[layout.inner]).nonzero()[0]
-        outer = layout.outer[here].astype(np.int64) + part.start
-        found.append((outer, layout.inner[here].astype(np.int64), y[here]))
-        if weights is not None:
-            given.append(weights[here])
-    outer, inner, values = (_joined([one[k] for one in found]) for k in range(3))
-    rows, cols = (inner, outer) if store.flipped else (outer, inner)
-    kept = np.concatenate(given) if given else None
-    return Observations(rows, cols, values, store.shape, kept, store.row_names, store.column_names, store.origin)
-
-
-def _joined(parts: list[Array]) -> Array:
-    return np.concatenate(parts) if parts else np.empty(0, np.int64)

@@ -73,7 +73,7 @@ def tally(values: Array, known: Array, about: Array, levels: dict[float, int] | 
     y = values[known].astype(np.float64) + 0.0  # -0 is 0
     if y.size == 0:
         return levels
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):  # of infinite sums
         error = np.abs(y.astype(np.float32).astype(np.float64) - y)
         about[SUM] += y.sum()
         about[SQUARES] += y @ y

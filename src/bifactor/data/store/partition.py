@@ -14,6 +14,7 @@ import numpy as np
 from bifactor import kernels
 from bifactor._compat import cached_property
 from bifactor.arrays import Array
+from bifactor.data.dataset import Tally
 from bifactor.data.layout import ReadOptions, infer_layout
 from bifactor.data.names import Names
 from bifactor.data.observations import LARGEST_SIDE, Observations
@@ -30,13 +31,14 @@ from bifactor.data.store.block_file import (
     precision,
     smallest_type,
 )
-from bifactor.data.store.block_store import BlockStore, fresh, values_from_statistics
-from bifactor.data.store.census_reference import SIZE
+from bifactor.data.store.block_store import BlockStore
+from bifactor.data.store.census_reference import SQUARES
 from bifactor.data.store.manifest import (
     MANIFEST,
     MARGINALS,
     NAMES,
     Manifest,
+    Values,
     block_name,
     parse_manifest,
     read_checked,
@@ -374,8 +376,7 @@ class _Partition:
         known_names = self.data.names is not None
         sides = [NameCounter(what, self.budget // 4) for what in ("row", "column")]
         counts = [np.zeros(size, np.int64) for size in self.data.shape]
-        about, missing = fresh(), 0
-        levels: dict[float, int] | None = {}
+        tally, missing = Tally(), 0
         for piece in self.data.pieces(lambda side: sides[side].text):
             known = known_part(piece)
             missing += piece.lost + known.size - int(np.count_nonzero(known))
@@ -388,23 +389,22 @@ class _Partition:
                     else:
                         sides[k].add(column, known[at : at + size])
                     at += size
-            levels = kernels.find("data.store.census", np.float64, known.size).tally(piece.values, known, about, levels)
+            tally.add(piece.values, known)
             self.told("counting", piece.done, self.data.total)
-        if not about[SIZE]:
+        if not tally.size:
             raise FileError(f"{_spoken(self.source)} holds no entry with a value. Pass at least one.")
         done = [side.done() for side in sides] if not known_names else []
         names = (done[0][0], done[1][0]) if done else self.data.names
         if done and self.work.request["text_names"]:
             names = (done[0][0].as_text(), done[1][0].as_text())
         assert names is not None
-        self._note_names(names, (done[0][1], done[1][1]) if done else (counts[0], counts[1]), about, levels, missing)
+        self._note_names(names, (done[0][1], done[1][1]) if done else (counts[0], counts[1]), tally, missing)
 
     def _note_names(
         self,
         names: tuple[Names | None, Names | None],
         counts: tuple[Array, Array],
-        about: Array,
-        levels: dict[float, int] | None,
+        tally: Tally,
         missing: int,
     ) -> None:
         write_sides(self.work.folder, self.work.id, names, counts)
@@ -413,10 +413,10 @@ class _Partition:
             id=self.work.id,
             shape=shape,
             flipped=shape[0] < shape[1],
-            dtype=self.work.request["dtype"] or precision(about),
+            dtype=self.work.request["dtype"] or precision(tally.about),
             weighted=self.data.weighted,
             named=names[0] is not None,
-            values=values_from_statistics(about, levels),
+            values=_values_of(tally),
             origin=with_missing_count(self.data.origin, missing),
             blocks=(),
             request=self.work.request,
@@ -484,6 +484,13 @@ class _Partition:
             self.told("writing blocks", done, facts.values.size)
         write_manifest(self.work.folder, Manifest(**{**vars(facts), "blocks": tuple(headers)}))
         self.work.finish()
+
+
+def _values_of(tally: Tally) -> Values:
+    found, levels = tally.summary(), tally.levels
+    listed = None if levels is None else tuple(sorted(levels.items()))
+    sums = found.total, float(tally.about[SQUARES])
+    return Values(found.size, *sums, found.least, found.largest, found.whole, listed)
 
 
 def _write_all(file: Any, column: Array) -> None:

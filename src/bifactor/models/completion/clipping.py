@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bifactor.arrays import Array
+from bifactor.data.dataset import Dataset, Summary
 from bifactor.errors import InputError
 from bifactor.losses import Huber, Loss, Squared
 
@@ -39,34 +39,31 @@ def clip_of(clip: Any, loss: Loss) -> Clip:
     return found
 
 
-def clip_range(clip: Clip, values: Array) -> Range | None:
-    """Range of predictions for these values; None for no limits."""
+def clip_range(clip: Clip, data: Dataset) -> Range | None:
+    """Range of predictions for some data; None for no limits."""
     if clip is False:
         return None
+    about = data.summary()
     if clip == "auto":
-        return grade_range(values)
+        return levels_range(about)
     if clip is True:
-        return float(values.min()), float(values.max())
+        return about.least, about.largest
     assert isinstance(clip, tuple)
-    middle = float(np.median(values))
+    middle = float(np.median(data.representatives()))
     if not clip[0] <= middle <= clip[1]:
         raise InputError(f"clip={clip} excludes the median of the values, {middle:g}. Pass the range of their scale.")
     return clip
 
 
-def grade_range(values: Array) -> Range | None:
-    """The scale if values are grades: a few equally spaced points, and an end that occurs often.
+def levels_range(about: Summary) -> Range | None:
+    """The scale if values are grades, from the statistics of the values.
 
-    An end with fewer than one in a hundred values, or fewer than ten, is not a limit: counts have no upper limit.
+    Grades are a few equally spaced points, and an end that occurs often. An end with fewer than one in a hundred
+    values, or fewer than ten, is not a limit: counts have no upper limit.
     """
-    distinct = _few(values)
-    if distinct is None:
+    distinct, counts = about.levels, about.level_counts
+    if distinct is None or counts is None or not distinct.size:
         return None
-    return levels_range(distinct, np.array([np.count_nonzero(values == one) for one in distinct]))
-
-
-def levels_range(distinct: Array, counts: Array) -> Range | None:
-    """The same, from sorted distinct values and their counts."""
     low, high = float(distinct[0]), float(distinct[-1])
     if not 2 <= distinct.size <= POINTS or not np.isfinite(high - low):
         return None
@@ -77,13 +74,6 @@ def levels_range(distinct: Array, counts: Array) -> Range | None:
     enough = max(TIMES, SHARE * float(np.sum(counts)))
     ends = [counts[k] >= enough for k in (0, -1)]
     return (low if ends[0] else -np.inf, high if ends[1] else np.inf) if any(ends) else None
-
-
-def _few(values: Array) -> Array | None:
-    """Sorted distinct values, if there are at least two and at most POINTS."""
-    some = np.unique(values[:: max(1, values.size // (10 * POINTS))])  # avoids sorting many numbers
-    distinct = np.unique(values) if some.size <= POINTS else some
-    return distinct.astype(np.float64) if 2 <= distinct.size <= POINTS else None
 
 
 def _range(clip: Any) -> Range:

@@ -4,14 +4,14 @@ import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
-from bifactor.arrays import Array
-from bifactor.data import Observations
+from bifactor.arrays import Array, dtype_of, to_numpy
+from bifactor.data import Dataset
 from bifactor.errors import InputError
-from bifactor.executors import Executor
+from bifactor.executors import BlockResult, Executor
 from bifactor.factors import Factors
 from bifactor.inits import Given, Init, Spectral
 from bifactor.losses import Loss, Shifted, Squared
@@ -20,11 +20,11 @@ from bifactor.losses.named import loss_of
 from bifactor.models.completion.clipping import Clip, clip_of, clip_range
 from bifactor.models.completion.noise_selection import (
     ENTRIES_PER_COMPONENT,
+    MAX_NOISE_SELECTION_ENTRIES,
     Candidate,
     NoiseChoice,
     candidates,
     select_noise_model,
-    subsample_observations,
 )
 from bifactor.models.completion.offsets import (
     offset_scale,
@@ -45,15 +45,14 @@ from bifactor.models.hyperparameters import (
 from bifactor.models.model import OFFSETS, Model
 from bifactor.models.recommender.settings import ImplicitFeedback
 from bifactor.models.side_information import ScaledFeatures
-from bifactor.operators import Entries, Operator
+from bifactor.operators.entries import SymbolicEntries
 from bifactor.penalties import Ridge
-from bifactor.problems.objective import Objective, Problem
+from bifactor.problems.objective import Objective, Problem, objective_of
 from bifactor.problems.state import State
 from bifactor.running.progress import Stage, choice_bar
 from bifactor.running.result import Result, Status
 from bifactor.running.solve import Callback, solve
 from bifactor.solvers import PCG, Refitted, Solver, Variational
-from bifactor.solvers.variational.moments import DataStatistics
 from bifactor.solvers.variational.sweeps import NoiseModel
 from bifactor.validation import is_at_least_zero, is_count, positive, require_flag, require_instance
 
@@ -70,6 +69,12 @@ SHORT = 5
 """Mean number of entries per row, or per column if there are more of these, below which a posterior has two starts.
 With 2 to 4, the spectral start and its sketch ended up to 220 nats apart, the errors by a factor of 1.7, and either was
 better; with 7 and more they ended at the same place."""
+
+IN_MEMORY_NOISES = ("student",)
+"""Noise models with a number for each entry, which blocks do not store."""
+
+MAX_SEARCH_ENTRIES = 2_000_000
+"""Entries used to choose a ridge for data in blocks; of more, those of some rows, or of some columns."""
 
 FIRST = 5
 """Number of components for the first fit of thresholds, if the rank is chosen from the data."""
@@ -120,58 +125,125 @@ class CompletionSettings:
         return nullcontext(self.stage) if self.stage is not None else choice_bar(self.progress)
 
 
-def fit_model(data: Observations, settings: CompletionSettings, start: Model | None = None) -> Model:
-    """Choose open settings and fit."""
-    settings = with_data_parameters(settings, data.values)
-    settings.loss.targets.check(data.values, type(settings.loss).__name__)
-    clip = clip_range(settings.clip, data.values)
-    intercept = fit_constant(data, settings.loss) if settings.offsets else 0.0
-    data = with_range(data, intercept) if settings.posterior else data
-    sides = None if settings.posterior else ScaledFeatures(data, bool(settings.implicit))
-    problem = as_problem(data, settings, intercept, sides=sides)
-    if sides is None:
-        model = _with_posterior(data, problem, intercept, settings, start)
+def fit_model(data: Dataset, settings: CompletionSettings, start: Model | None = None) -> Model:
+    """Choose open settings and fit, in memory or in blocks."""
+    _require_possible(settings, data)
+    settings = with_data_parameters(settings, data)
+    check_targets(data, settings.loss)
+    clip = clip_range(settings.clip, data)
+    intercept = fit_constant(data, settings.loss, settings.executor) if settings.offsets else 0.0
+    if settings.posterior:
+        data = data.with_representable_squares(intercept)
+        model = _with_posterior(data, as_problem(data, settings, intercept), intercept, settings, start)
     else:
-        model = _with_ridge(problem, sides, intercept, settings, start)
-    return replace(model, clip=clip)
+        model = _with_ridge(data, ScaledFeatures(data, bool(settings.implicit)), intercept, settings, start)
+    # The f of data in blocks holds what runs its passes.
+    return replace(model, clip=clip, result=model.result if data.in_memory else replace(model.result, problem=None))
 
 
-def with_range(data: Observations, intercept: float) -> Observations:
-    """The data, in double precision if the noise of a posterior may leave the range of theirs."""
-    y = data.values.astype(np.float64) - intercept
-    fine = DataStatistics.of(y, data.weights).representable(data.values.dtype)
-    return data if fine else data.replaced(data.values.astype(np.float64))
+def _require_possible(settings: CompletionSettings, data: Dataset) -> None:
+    """Raise `InputError` if these settings need data in memory, but these are in blocks."""
+    if data.in_memory:
+        return
+    if settings.posterior and settings.noise in IN_MEMORY_NOISES:
+        raise InputError(f"noise={settings.noise!r} needs all data in memory, but these are in blocks. Pass another.")
+    if settings.implicit:
+        raise InputError("implicit_features=True needs data in memory. Pass False or 'auto'.")
 
 
-def with_data_parameters(settings: CompletionSettings, y: Array) -> CompletionSettings:
+def with_data_parameters(settings: CompletionSettings, data: Dataset) -> CompletionSettings:
     """Settings with the parameters of the loss that are left to the data."""
-    loss = settings.loss
-    return replace(settings, loss=loss.with_data_parameters(y), fits_loss=loss.located or loss.left_open)
+    loss, fits = settings.loss, settings.loss.located or settings.loss.left_open
+    if loss.left_open:
+        loss = loss.with_data_parameters(data.representatives())
+    return replace(settings, loss=loss, fits_loss=fits)
+
+
+def check_targets(data: Dataset, loss: Loss) -> None:
+    """Raise `InputError` if the loss does not accept some values: all, or those known without a pass over blocks."""
+    if data.in_memory:
+        values = data.representatives()
+    else:
+        about = data.summary()
+        values = np.array([about.least, about.largest]) if about.levels is None else about.levels
+    loss.targets.check(values, type(loss).__name__)
 
 
 def _with_ridge(
-    problem: Problem, sides: ScaledFeatures, intercept: float, settings: CompletionSettings, start: Model | None
+    data: Dataset, sides: ScaledFeatures, intercept: float, settings: CompletionSettings, start: Model | None
 ) -> Model:
-    rng = np.random.default_rng(settings.seed)
-    problem = with_fitted_loss(with_scale(problem, offset_scale(problem, settings.loss)), settings)
-    with settings.choosing as stage:
-        found = select_rank_and_ridge(problem, settings.n_components, settings.ridge, rng, stage=stage)
+    problem = as_problem(data, settings, intercept, sides=sides)
+    scale = offset_scale(problem, settings.loss)
+    problem = with_scale(problem, scale)
+    found = _select_ridge(data, problem, intercept, settings, scale)
+    if found.fitted:
+        problem = problem.with_fitted(found.fitted)
     settings = after_choice(settings, found.path)
-    scale = root_of(problem) ** 2
-    offset_ridge = found.ridge if found.offset_ridge is None else found.offset_ridge
-    offset_ridge = offset_ridge if settings.offset_ridge is None else settings.offset_ridge * scale
     init = warm_start(start, problem, found.rank, sides)
-    result = run_with_ridge(problem, found.rank, found.ridge, offset_ridge, init, settings)
-    U, V, side = sides.add_features(
-        with_requested_rank(unscale_fixed_columns(problem.kind.pair(result.U, result.V)), settings)
-    )
+    result = run_with_ridge(problem, found.rank, found.ridge, found.offset_ridge, init, settings)
+    x = unscale_fixed_columns(problem.kind.pair(to_numpy(result.U), to_numpy(result.V)))
+    U, V, side = sides.add_features(with_requested_rank(x, settings))
     fixed = OFFSETS if settings.offsets else (0, 0)
-    loss = without_intercept(_problem_of(result).loss) if settings.fits_loss else settings.loss
-    own = offset_ridge / scale if settings.offsets else None
+    loss = without_intercept(_loss_of(result)) if settings.fits_loss else settings.loss
+    own = found.offset_ridge / root_of(problem) ** 2 if settings.offsets else None
     return Model(loss, intercept, fixed, found.ridge, U, V, result, found.path, side=side, offset_ridge=own)
 
 
-def with_fitted_loss(problem: Problem, settings: CompletionSettings) -> Problem:
+class RidgeChoice(NamedTuple):
+    """Settings of a fit with a ridge."""
+
+    rank: int
+    ridge: float
+    offset_ridge: float
+    """On the scale of the components."""
+    path: RidgePath | None = None
+    fitted: tuple[float, ...] = ()
+    """Parameters of a loss to begin with."""
+
+
+def _select_ridge(
+    data: Dataset, problem: Objective, intercept: float, settings: CompletionSettings, scale: float
+) -> RidgeChoice:
+    """Rank and ridges, chosen with all entries in memory, or with some rows if there are many in blocks.
+
+    A ridge has to outweigh the noise in X, whose largest singular value grows as the root of the entries per row plus
+    the root of those per column. A sample of rows has fewer per column, so its best ridge is scaled. That of offsets is
+    not: it is the variance of the noise over that of offsets.
+    """
+    most = min(data.shape) if settings.n_components is None else min(*problem.shape, settings.n_components)
+    given = None
+    if settings.ridge is not None and not data.in_memory and (settings.ridge > 0 or settings.n_components is not None):
+        given = RidgeChoice(most, settings.ridge, _offset_ridge(settings, settings.ridge, None, scale))
+        if not settings.fits_loss:
+            return given
+    rng = np.random.default_rng(settings.seed)
+    some: Dataset = data if data.in_memory else data.subsample(MAX_SEARCH_ENTRIES, rng)
+    part = problem if some is data else with_scale(as_problem(some, settings, intercept), scale)
+    part = with_fitted_loss(part, settings)
+    fitted = part.f.fitted if settings.fits_loss else ()
+    if given is not None:
+        return given._replace(fitted=fitted)
+    with settings.choosing as stage:
+        found = select_rank_and_ridge(part, settings.n_components, settings.ridge, rng, stage=stage)
+    factor = 1.0 if some is data else _spread(*data.counts()) / _spread(*some.counts())
+    path = None if found.path is None else replace(found.path, ridges=found.path.ridges * factor)
+    ridge = found.ridge * factor
+    return RidgeChoice(found.rank, ridge, _offset_ridge(settings, ridge, found.offset_ridge, scale), path, fitted)
+
+
+def _offset_ridge(settings: CompletionSettings, ridge: float, own: float | None, scale: float) -> float:
+    """The ridge of the offsets on the scale of the components: as given, as found, or that of the components."""
+    if settings.offset_ridge is not None:
+        return settings.offset_ridge * scale
+    return ridge if own is None else own
+
+
+def _spread(rows: Array, cols: Array) -> float:
+    """√ of the entries of a row plus √ of those of a column, averaged over entries."""
+    return sum(float(np.sum(counts.astype(np.float64) ** 1.5) / np.sum(counts)) for counts in (rows, cols))
+
+
+def with_fitted_loss(problem: Objective, settings: CompletionSettings) -> Objective:
     """The problem with the best parameters of its loss, if these are fitted, with factors under a conservative ridge.
 
     Thresholds from the shares of levels assume z = 0, and are too close to each other if z varies; Huber's δ from the
@@ -217,9 +289,10 @@ def without_intercept(loss: Loss) -> Loss:
     return loss.loss if isinstance(loss, Shifted) else loss
 
 
-def _problem_of(result: Result) -> Problem:
-    assert isinstance(result.problem, Problem)
-    return result.problem
+def _loss_of(result: Result) -> Loss:
+    assert result.problem is not None
+    loss: Loss = result.problem.f.loss  # type: ignore[attr-defined]  # f of data, in memory or in blocks
+    return loss
 
 
 def _given(result: Result) -> Given:
@@ -242,21 +315,17 @@ def _quiet(settings: CompletionSettings) -> CompletionSettings:
 
 
 def _with_posterior(
-    data: Observations, problem: Problem, intercept: float, settings: CompletionSettings, start: Model | None
+    data: Dataset, problem: Objective, intercept: float, settings: CompletionSettings, start: Model | None
 ) -> Model:
-    best, choice = select_noise_settings(
-        data.shape, data.values.size, settings, intercept, lambda rng: subsample_observations(data, rng)
-    )
+    best, choice = select_noise_settings(data, settings, intercept)
     solver = best.with_features(data.features)
     result = run_posterior(problem, best, solver, warm_start(start, problem, best.rank), after_choice(settings, choice))
     fixed = OFFSETS if settings.offsets else (0, 0)
     assert result.posterior is not None
     posterior = result.posterior
     if choice is not None and any(choice.blind):
-        places = zip((data.rows, data.cols), data.shape, strict=True)
-        rows, cols = (np.bincount(side, minlength=size) for side, size in places)
-        posterior = posterior.without_features(choice.blind, (rows, cols))
-    U, V = posterior.means(result.U.dtype)
+        posterior = posterior.without_features(choice.blind, data.counts())
+    U, V = posterior.means(dtype_of(result.U))
     model = Model(settings.loss, intercept, fixed, None, U, V, result, None, posterior, choice)
     return (model.pruned() if settings.n_components is None else model).with_side()
 
@@ -281,29 +350,22 @@ def run_posterior(
 
 
 def select_noise_settings(
-    shape: tuple[int, int],
-    size: int,
-    settings: CompletionSettings,
-    intercept: float,
-    some: Callable[[np.random.Generator], Observations],
-    refused: tuple[str, ...] = (),
+    data: Dataset, settings: CompletionSettings, intercept: float
 ) -> tuple[Candidate, NoiseChoice | None]:
-    """Settings of a posterior for this many observations, and how they were chosen with `some` of them.
-
-    Kinds of noise in `refused` are not tried.
-    """
+    """Settings of a posterior, and how they were chosen, with those of some rows if there are many entries."""
     solver, rng = settings.solver, np.random.default_rng(settings.seed)
     if isinstance(solver, Variational):
         rank = ENTRIES_PER_COMPONENT[solver.prior] if settings.n_components is None else settings.n_components
-        return Candidate(solver, min(*shape, rank), features=True), None
-    every = candidates(settings.noise, settings.n_components, shape, bool(settings.implicit))
-    tried = tuple(one for one in every if one.solver.noise not in refused)
-    if size < MIN_HOLDOUT_ENTRIES:
+        return Candidate(solver, min(*data.shape, rank), features=True), None
+    every = candidates(settings.noise, settings.n_components, data.shape, bool(settings.implicit))
+    tried = tuple(one for one in every if data.in_memory or one.solver.noise not in IN_MEMORY_NOISES)
+    if data.size < MIN_HOLDOUT_ENTRIES:
         return replace(tried[0], features=True), None
-    part, auto = some(rng), settings.implicit is None
-    problem = as_problem(part, settings, intercept)
+    some = data.subsample(MAX_NOISE_SELECTION_ENTRIES, rng)
+    problem, auto = as_problem(some, settings, intercept), settings.implicit is None and data.in_memory
+    assert isinstance(problem, Problem)
     with settings.choosing as stage:
-        choice = select_noise_model(problem, tried, rng, stage, part.features, auto, settings.keep_features)
+        choice = select_noise_model(problem, tried, rng, stage, some.features, auto, settings.keep_features)
     return choice.chosen, choice
 
 
@@ -339,39 +401,51 @@ def run(
 
 
 def as_problem(
-    data: Observations,
-    settings: CompletionSettings,
-    intercept: float,
-    fixed: tuple[Array | None, Array | None] | None = None,
-    sides: ScaledFeatures | None = None,
-) -> Problem:
+    data: Dataset, settings: CompletionSettings, intercept: float, sides: ScaledFeatures | None = None
+) -> Objective:
     """The problem of fitting the data with a fixed intercept."""
-    operator: Operator = Entries(data.rows, data.cols, data.shape)
-    operator = operator if sides is None else sides.wrap(operator)
-    y, loss = data.values, settings.loss
-    if loss.quadratic:  # equivalent to a shifted loss, and compiled
-        y = y - y.dtype.type(intercept)
-    elif intercept:
-        loss = Shifted(loss, intercept)
-    return Problem(loss, operator, y, data.weights, offsets=settings.offsets, fixed=fixed)
+    f = data.bind(Shifted(settings.loss, intercept) if intercept else settings.loss, executor=settings.executor)
+    return objective_of(f if sides is None else sides.wrap(f), offsets=settings.offsets)
 
 
-def fit_constant(data: Observations, loss: Loss) -> float:
-    """argmin over a of Σ w ℓ(a; y), by Newton's method, within ±LARGEST for losses with a link.
+def fit_constant(data: Dataset, loss: Loss, executor: Executor | None = None) -> float:
+    """argmin over a of Σ w ℓ(a; y), by Newton's method, within ±MAX_INTERCEPT for losses with a link.
 
-    0 if the loss has thresholds, which contain the intercept.
+    In blocks, by passes if there are many values. 0 if the loss has thresholds, which contain the intercept.
     """
     if loss.located:
         return 0.0
-    y = data.values.astype(np.float64)
-    return fit_constant_to_values(loss, y, np.ones_like(y) if data.weights is None else data.weights)
+    found = data.weighted_values()
+    if found is not None:
+        y, w = found
+        if loss.quadratic:  # the mean of equal values would have a rounding error
+            return float(y[0]) if np.all(y == y[0]) else float(np.average(y, weights=w))
+        return fit_constant_with_offset(loss, y, w, np.zeros_like(y))
+
+    def slopes(a: float) -> tuple[float, float]:
+        slope, curvature = data.reduce(loss, sum_derivatives, settings=(a,), executor=executor).sums
+        return slope, curvature
+
+    about = data.summary()
+    if loss.quadratic:
+        if about.constant or not data.is_weighted:
+            return about.least if about.constant else about.mean
+        slope, curvature = slopes(0.0)
+        return -slope / curvature
+    numbers = loss.targets is NUMBERS
+    ends = (about.least, about.largest) if numbers else (-MAX_INTERCEPT, MAX_INTERCEPT)
+    return best_constant(slopes, about.mean if numbers else 0.0, ends)
 
 
-def fit_constant_to_values(loss: Loss, y: Array, w: Array) -> float:
-    """The same for values with weights."""
-    if loss.quadratic:  # the mean of equal values would have a rounding error
-        return float(y[0]) if np.all(y == y[0]) else float(np.average(y, weights=w))
-    return fit_constant_with_offset(loss, y, w, np.zeros_like(y))
+def sum_derivatives(
+    bound: SymbolicEntries, tall: tuple[Array, ...], shared: tuple[Array, ...], a: float
+) -> BlockResult:
+    """Σ w ℓ′(a; y) and Σ w ℓ″(a; y)."""
+    fit = bound.fit
+    y = np.asarray(fit.y, np.float64)
+    w = np.ones(y.size) if fit.weights is None else fit.weights.astype(np.float64)
+    z = np.full(y.size, a)
+    return BlockResult(sums=(float(w @ fit.loss.gradient(z, y)), float(w @ fit.loss.curvature(z, y))))
 
 
 def fit_constant_with_offset(loss: Loss, y: Array, w: Array, offset: Array) -> float:

@@ -1,11 +1,14 @@
 """Any two values as −1 and +1."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from bifactor.arrays import Array
+from bifactor.data import Observations, Summary
 from bifactor.errors import InputError
+from bifactor.executors import BlockData
 from bifactor.validation import is_at_least_zero
 
 ADVICE = "Encode it as 0 and 1, or pass binarize."
@@ -51,3 +54,32 @@ def signs(values: Array, classes: Array) -> Array:
 
 def _negative(value: Any) -> Any:
     return -value if isinstance(value, (int, float, np.number)) and not isinstance(value, bool) else None
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The recoding of two classes as −1 and +1."""
+
+    classes: tuple[float, float]
+    binarize: float | None = None
+
+    def observations(self, data: Observations) -> Observations:
+        return data.replaced(self.signs(data.values))
+
+    def block(self, loaded: BlockData) -> BlockData:
+        return loaded._replace(y=self.signs(loaded.y))
+
+    def signs(self, values: Array) -> Array:
+        return signs(above_threshold(values, self.binarize), np.array(self.classes)).astype(values.dtype)
+
+    def summary(self, summary: Summary) -> Summary | None:
+        if summary.levels is None or summary.level_counts is None:
+            return None
+        upper = self.signs(summary.levels) > 0
+        counts = np.array([np.sum(summary.level_counts[side]) for side in (~upper, upper)], np.int64)
+        levels, total = np.array([-1.0, 1.0])[counts > 0], float(counts[1] - counts[0])
+        ends = (float(levels[0]), float(levels[-1])) if levels.size else (0.0, 0.0)
+        return Summary(summary.size, *ends, total, True, levels, counts[counts > 0])
+
+    def is_weighted(self, before: bool) -> bool:
+        return before

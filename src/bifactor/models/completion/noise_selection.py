@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.data import Observations
 from bifactor.problems.objective import Problem
 from bifactor.problems.state import State
 from bifactor.running.holdout import Holdout, LineHoldout
@@ -226,28 +225,6 @@ class EarlyStopping:
         if self.turning and self.least is not None and self.least[0] < self.holdout.mean(losses):
             return self.least[1:]
         return losses, None
-
-
-def subsample_observations(data: Observations, rng: np.random.Generator) -> Observations:
-    """All data, or those of some rows if there are many data, or of some columns if there are more columns."""
-    size = data.values.size
-    if size <= MAX_NOISE_SELECTION_ENTRIES:
-        return data
-    side = int(data.shape[1] > data.shape[0])
-    places = (data.rows, data.cols)[side]
-    order = rng.permutation(data.shape[side])
-    totals = np.cumsum(np.bincount(places, minlength=data.shape[side])[order])
-    count = max(1, int(np.searchsorted(totals, MAX_NOISE_SELECTION_ENTRIES, side="right")))
-    number = np.full(data.shape[side], -1)
-    number[order[:count]] = np.arange(count)
-    part = data.part(number[places] >= 0)
-    features = data.features[side]
-    cut = None if features is None else features[order[:count]]
-    if side:
-        shape = (data.shape[0], count)
-        return replace(part, cols=number[part.cols], shape=shape, column_names=None, column_features=cut)
-    shape = (count, data.shape[1])
-    return replace(part, rows=number[part.rows], shape=shape, row_names=None, row_features=cut)
 
 
 def _fitted(watch: EarlyStopping, solver: Variational, rank: int) -> Result:

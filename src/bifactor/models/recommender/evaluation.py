@@ -7,13 +7,11 @@ import numpy as np
 from scipy import sparse
 
 from bifactor.arrays import Array
-from bifactor.data import BlockStore, Observations
-from bifactor.data.store.block_store import is_held_out, load_rows
+from bifactor.data import Dataset, Observations, RandomCells
+from bifactor.data.seen_items import Pairs
 from bifactor.errors import InputError
 from bifactor.models.fit import Fit
-from bifactor.models.recoding import BlockView, CountsToClicks
 from bifactor.models.recommender.weights import counts_to_weights
-from bifactor.models.seen_items import Pairs
 from bifactor.models.top_k import RankingCriterion, popular_columns, top_columns
 from bifactor.ranking import Evaluation, Split, evaluate
 from bifactor.ranking.metrics import DENOMINATORS
@@ -113,28 +111,19 @@ def metric_label(name: str) -> str:
     return capitals.get(kind, kind.replace("_", " ")) + at + places
 
 
-def hold_out_choices(
-    data: Observations | BlockStore, share: float, seed: int
-) -> tuple[Observations | BlockStore, Split] | None:
+def hold_out_choices(data: Dataset, share: float, seed: int) -> tuple[Dataset, Split] | None:
     """Data to fit, and a split: this share of the choices is held out, by a hash of user, item and seed.
 
     At most `MAX_EVALUATED_USERS` users are evaluated, who have held-out and other choices. None if there are none.
     """
-    if isinstance(data, BlockStore):
-        train, hidden = data.train(share, seed), data.held(share, seed)
-        left, held = (BlockView(one, CountsToClicks()).counts[0] for one in (train, hidden))
-        users = _judges(left, held, seed)
-        if users.size == 0:
-            return None
-        stay = np.zeros(data.shape[0], bool)
-        stay[users] = True
-        known, test = (_matrix(counts_to_weights(load_rows(one, stay))) for one in (train, hidden))
-        return train, Split(known, known[users], test[users], users)
-    below = is_held_out(data.rows, data.cols, share, seed)
-    part = data.part(~below)
-    known, test = _matrix(part), _matrix(data.part(below))
-    users = _judges(np.diff(known.indptr), np.diff(test.indptr), seed)
-    return None if users.size == 0 else (part, Split(known, known[users], test[users], users))
+    train, hidden = data.split(RandomCells(share, seed))
+    users = _judges(train.counts()[0], hidden.counts()[0], seed)
+    if users.size == 0:
+        return None
+    stay = np.zeros(data.shape[0], bool)
+    stay[users] = True
+    known, test = (_matrix(one.lines(stay | one.in_memory)) for one in (train, hidden))
+    return train, Split(known, known[users], test[users], users)
 
 
 def _judges(left: Array, held: Array, seed: int) -> Array:
@@ -144,7 +133,8 @@ def _judges(left: Array, held: Array, seed: int) -> Array:
 
 def _matrix(data: Observations) -> sparse.csr_array:
     """Matrix of the weights of choices."""
-    return sparse.csr_array((data.weights, (data.rows, data.cols)), shape=data.shape)
+    weights = np.ones(data.size) if data.weights is None else data.weights
+    return sparse.csr_array((weights, (data.rows, data.cols)), shape=data.shape)
 
 
 def split_later_choices(fit: Fit, data: Observations) -> tuple[Split, dict[str, int]]:

@@ -6,39 +6,41 @@ import numpy as np
 from scipy import sparse
 
 from bifactor.arrays import Array
-from bifactor.data import Observations
+from bifactor.data import Dataset
+from bifactor.data.seen_items import Pairs
 from bifactor.errors import InputError
+from bifactor.executors import Executor
+from bifactor.losses import Squared
 from bifactor.models.model import Model
 from bifactor.models.recommender.settings import ImplicitFeedback
 from bifactor.models.recommender.weights import chosen_entries
-from bifactor.models.seen_items import Pairs
 from bifactor.models.side_information import ScaledFeatures
 from bifactor.models.top_k import best_columns
-from bifactor.operators import Entries, Operator
 from bifactor.operators.all_cells import all_cells
 from bifactor.penalties import Ridge
-from bifactor.problems.objective import Problem
+from bifactor.problems.objective import Objective, objective_of
 from bifactor.ranking import Split, by_entry, evaluate
 
 
 def clicks_problem(
-    data: Observations, clicks: ImplicitFeedback, ridge: float, sides: ScaledFeatures | None = None
-) -> Problem:
+    data: Dataset,
+    clicks: ImplicitFeedback,
+    ridge: float,
+    sides: ScaledFeatures | None = None,
+    executor: Executor | None = None,
+) -> Objective:
+    f = data.bind(Squared(), executor=executor)
     rows, cols = ridge_weights(data, clicks.unobserved)
-    operator: Operator = Entries(data.rows, data.cols, data.shape)
     if sides is not None:
-        operator, rows, cols = sides.wrap(operator), sides.weights(0, rows), sides.weights(1, cols)
+        f, rows, cols = sides.wrap(f), sides.weights(0, rows), sides.weights(1, cols)
     penalty = Ridge(ridge, rows=rows, cols=cols) if ridge > 0 else None
-    cells = all_cells(clicks.unobserved, clicks.part(0), clicks.part(1))
-    return Problem("squared", operator, data.values, data.weights, penalty) + cells
+    return objective_of(f, penalty) + all_cells(clicks.unobserved, clicks.part(0), clicks.part(1))
 
 
-def ridge_weights(data: Observations, unobserved: float) -> tuple[Array, Array]:
+def ridge_weights(data: Dataset, unobserved: float) -> tuple[Array, Array]:
     """a and b, the ridge weights of rows and columns."""
-    weights = np.ones(data.values.size) if data.weights is None else data.weights
-    m, n = data.shape
-    rows = np.bincount(data.rows, weights, m) + unobserved * n
-    return rows, np.bincount(data.cols, weights, n) + unobserved * m
+    (m, n), (rows, cols) = data.shape, data.weight_sums()
+    return rows + unobserved * n, cols + unobserved * m
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,16 @@
 """Clicks, plays and purchases as ones with weights that express confidence."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from bifactor.arrays import Array
-from bifactor.data import Observations, read
+from bifactor.data import Observations, Summary, read
 from bifactor.errors import InputError
+from bifactor.executors import BlockData
+from bifactor.kernels.entry_layout import EntryLayout
 
 
 def weights_of(counts: Array) -> Array:
@@ -45,6 +47,39 @@ def chosen_entries(weights: sparse.csr_array) -> Observations:
     rows, cols = weights.tocoo().coords
     shape = (int(weights.shape[0]), int(weights.shape[1]))
     return Observations(rows.astype(np.int64), cols.astype(np.int64), np.ones_like(weights.data), shape, weights.data)
+
+
+@dataclass(frozen=True)
+class CountsToClicks:
+    """The recoding of `counts_to_weights`: each entry once, as 1, with a weight from its count."""
+
+    def observations(self, data: Observations) -> Observations:
+        return counts_to_weights(data)
+
+    def block(self, loaded: BlockData) -> BlockData:
+        layout, y, given = loaded
+        outer, inner = layout.outer, layout.inner
+        again = (outer[1:] == outer[:-1]) & (inner[1:] == inner[:-1])  # entries at the same place are adjacent
+        if again.any() or np.any(y <= 0):
+            first = np.flatnonzero(np.concatenate([[True], ~again]))
+            counts = np.add.reduceat(y.astype(np.float64), first)
+            weights = weights_of(counts)
+            if given is not None:
+                weights *= np.add.reduceat(y.astype(np.float64) * given, first) / np.where(counts > 0, counts, 1)
+            stay = counts > 0
+            first, weights = first[stay], weights[stay]
+            tiles = np.searchsorted(first, layout.tiles).astype(np.int64)
+            layout = EntryLayout(outer[first], inner[first], layout.n_outer, layout.n_inner, tiles)
+        else:
+            weights = weights_of(y) if given is None else weights_of(y) * given
+        sure = None if np.all(weights == 1) else weights.astype(y.dtype)
+        return BlockData(layout, np.ones(layout.size, y.dtype), sure)
+
+    def summary(self, summary: Summary) -> Summary | None:
+        return None
+
+    def is_weighted(self, before: bool) -> bool:
+        return True
 
 
 # Reading of choices: clicks, plays and purchases with one line for each.

@@ -3,17 +3,17 @@
 import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy
 
 from bifactor.arrays import Array
-from bifactor.data import BlockStore, Observations
-from bifactor.data.store.block_store import load_rows
 from bifactor.errors import FileError
-from bifactor.models.recoding import BlockView, CountsToClicks
-from bifactor.models.recommender.weights import counts_to_weights
+
+if TYPE_CHECKING:
+    from bifactor.data.dataset import BlockDataset, Recoding
+    from bifactor.data.observations import Observations
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,7 @@ class Pairs:
     """Weight of each pair, in single precision; None if all weights are 1, or are not needed."""
 
     @classmethod
-    def of(cls, data: Observations, weighted: bool = False) -> "Pairs":
+    def of(cls, data: "Observations", weighted: bool = False) -> "Pairs":
         """Pairs of some data, optionally with weights."""
         kept = data.weights if weighted and data.weights is not None else np.ones(data.rows.size, bool)
         # Counting is faster than sorting: a sparse matrix orders them.
@@ -79,7 +79,7 @@ class Pairs:
         part = slice(self.starts[row], self.starts[row + 1])
         return np.ones(self[row].size) if self.weights is None else self.weights[part].astype(np.float64)
 
-    def with_rows(self, data: Observations, weighted: bool = False) -> "Pairs":
+    def with_rows(self, data: "Observations", weighted: bool = False) -> "Pairs":
         """The pairs with rows replaced by those of some data, which may have more rows and columns."""
         old = np.repeat(np.arange(self.starts.size - 1), self.counts)
         stay = ~np.isin(old, data.rows)
@@ -88,7 +88,7 @@ class Pairs:
         before = np.ones(self.size) if self.weights is None else self.weights
         after = np.ones(data.rows.size) if data.weights is None else data.weights
         weights = np.concatenate([before[stay], after])
-        return Pairs.of(Observations(rows, cols, np.zeros(rows.size), data.shape, weights), weighted)
+        return Pairs.of(replace(data, rows=rows, cols=cols, weights=weights), weighted)
 
     def popularity(self, columns: int) -> Array:
         """Number of rows of each column, for this number of columns."""
@@ -126,43 +126,63 @@ WINDOW = 1 << 24
 """Number of pairs kept in memory; at least those of one block."""
 
 
-@dataclass(frozen=True, eq=False)
-class StoredPairs:
-    """Reads the pairs of rows from their blocks on request. Those in a window of rows are kept until others are
-    requested, so that going through all rows in order reads each block once."""
+@dataclass(frozen=True)
+class StoreAddress:
+    """Where a store is, and how its values are recoded, so that it can be opened again."""
 
     folder: Path
     fingerprint: str
+    recoding: "Recoding | None" = None
+
+    def open(self) -> "BlockDataset":
+        """The store; raises `FileError` if it no longer exists, or has changed."""
+        from bifactor.data.store.block_store import BlockStore  # a dataset, which has seen items
+
+        try:
+            found = BlockStore.open(self.folder)
+        except FileError as error:
+            raise FileError(
+                f"The fitted data are needed to leave out known columns: {error} Or include known columns in lists."
+            ) from None
+        if found.fingerprint != self.fingerprint:
+            raise FileError(f"{self.folder} does not contain the data of the fit. Restore it, or fit again.")
+        return found if self.recoding is None else found.recode(self.recoding)
+
+
+@dataclass(frozen=True, eq=False)
+class BlockPairs:
+    """Reads the pairs of rows from their blocks on request. Those in a window of rows are kept until others are
+    requested, so that going through all rows in order reads each block once."""
+
     counts: Array
     """Number of observations of each row."""
     column_counts: Array
-    how: Any = None
-    """Function that turns observations into choices, for clicks."""
+    weighted: bool = False
+    """Whether pairs have weights, as clicks do."""
+    address: StoreAddress | None = None
+    """Where the blocks are, if they are files."""
     added: Pairs | None = None
     """Pairs of rows that were added later."""
     places: Array | None = None
     """Index of each row among these; -1 for rows in blocks."""
     _kept: dict[str, Any] = field(default_factory=dict, repr=False)
 
+    @classmethod
+    def of(cls, data: "BlockDataset", weighted: bool) -> "BlockPairs":
+        return cls(*data.counts(), weighted, data.address(), _kept={"data": data})
+
     @property
     def size(self) -> int:
         return int(self.counts.sum())
 
     @property
-    def store(self) -> BlockStore:
-        """The store; raises `FileError` if it no longer exists, or has changed."""
-        if "store" not in self._kept:
-            try:
-                found = BlockStore.open(self.folder)
-            except FileError as error:
-                raise FileError(
-                    f"The fitted data are needed to leave out known columns: {error} Or include known columns in lists."
-                ) from None
-            if found.fingerprint != self.fingerprint:
-                raise FileError(f"{self.folder} does not contain the data of the fit. Restore it, or fit again.")
-            self._kept["store"] = found
-        store: BlockStore = self._kept["store"]
-        return store
+    def data(self) -> "BlockDataset":
+        """The blocks, opened if they are files."""
+        if "data" not in self._kept:
+            assert self.address is not None
+            self._kept["data"] = self.address.open()
+        data: BlockDataset = self._kept["data"]
+        return data
 
     def known(self, columns: int) -> tuple[Array, Array]:
         """Masks of the rows and of the columns that are in a pair."""
@@ -192,7 +212,7 @@ class StoredPairs:
         both = there.joined(self.added)
         return both.select(np.where(own < 0, rows - first, len(there.counts) + own))
 
-    def with_rows(self, data: Observations, weighted: bool = False) -> "StoredPairs":
+    def with_rows(self, data: "Observations", weighted: bool = False) -> "BlockPairs":
         """The pairs with rows replaced by those of some data, which may have more rows."""
         m = data.shape[0]
         places = np.full(m, -1)
@@ -218,42 +238,31 @@ class StoredPairs:
         if not low <= first < last <= high:
             low, high = self._window(first)
             if last > high:  # far apart: only these rows
-                stay = np.zeros(self.store.shape[0], bool)
+                stay = np.zeros(self.data.shape[0], bool)
                 stay[rows] = True
-                return 0, self._pairs(stay, 0, self.store.shape[0])
-            stay = np.zeros(self.store.shape[0], bool)
+                return 0, self._pairs(stay, 0, self.data.shape[0])
+            stay = np.zeros(self.data.shape[0], bool)
             stay[low:high] = True
             kept = self._pairs(stay, low, high)
             self._kept["window"] = low, high, kept
         return low, kept
 
     def _pairs(self, stay: Array, low: int, high: int) -> Pairs:
-        data = load_rows(self.store, stay)
-        data = data if self.how is None else self.how(data)
-        part = replace(data, rows=data.rows - low, shape=(high - low, data.shape[1]))
-        return Pairs.of(part, weighted=self.how is not None)
+        data = self.data.lines(stay)
+        return Pairs.of(replace(data, rows=data.rows - low, shape=(high - low, data.shape[1])), self.weighted)
 
     def _window(self, row: int) -> tuple[int, int]:
         """The rows of a block or, if blocks consist of columns, rows from this one on with at most WINDOW pairs."""
-        store = self.store
-        if not store.flipped:
-            part = next(part for part in store.parts if row < part.stop)
+        data = self.data
+        if not data.flipped:
+            part = next(part for part in data.parts if row < part.stop)
             return part.start, part.stop
-        totals = np.cumsum(store.marginals[0][row:])
-        return row, min(store.shape[0], row + max(1, int(np.searchsorted(totals, WINDOW, side="right"))))
+        totals = np.cumsum(self.counts[row : data.shape[0]])
+        return row, min(data.shape[0], row + max(1, int(np.searchsorted(totals, WINDOW, side="right"))))
 
 
-SeenItems = Pairs | StoredPairs
+SeenItems = Pairs | BlockPairs
 """Known pairs of a fit."""
-
-
-def seen_of(data: Observations | BlockStore, clicks: bool) -> SeenItems:
-    """The pairs of some data, with weights for clicks."""
-    if isinstance(data, Observations):
-        return Pairs.of(data, weighted=clicks)
-    counts = BlockView(data, CountsToClicks()).counts if clicks else data.marginals
-    how = counts_to_weights if clicks else None
-    return StoredPairs(data.folder, data.fingerprint, *counts, how, _kept={"store": data})
 
 
 def folder_of(told: dict[str, Any], home: Path) -> Path:
