@@ -86,8 +86,13 @@ PUBLIC = {
         "Difference Evaluation Recommends Split average_precision by_entry by_time by_user coverage evaluate hit_rate "
         "interval judge ndcg popularity_share precision recall reciprocal_rank"
     ),
-    "bifactor.data": "BlockStore Names Observations Origin Part partition read read_counts",
-    "bifactor.testing": "check_gradient check_invariance check_loss check_operator check_penalty check_solver",
+    "bifactor.data": (
+        "BlockDataset BlockStore BlockView CellMask Dataset Names Observations Origin Part RandomCells RandomLines "
+        "Recoding Summary partition read read_counts"
+    ),
+    "bifactor.testing": (
+        "check_dataset check_gradient check_invariance check_loss check_operator check_penalty check_solver"
+    ),
 }
 
 

@@ -50,3 +50,54 @@ train, held = store.split(bf.data.RandomCells(0.5, 0))  # by a hash of row and c
 # --- Part ---
 part = bf.data.partition(ratings, "blocks", force=True).parts[0]
 print(isinstance(part, bf.data.Part), part.start, part.stop, part.size)
+
+# --- Dataset ---
+data = bf.data.read(ratings)
+print(isinstance(data, bf.data.Dataset), data.summary().mean, data.counts()[0])
+
+# --- BlockDataset ---
+whole = data.in_blocks()
+print(isinstance(whole, bf.data.BlockDataset), len(whole.parts))  # True 1
+
+# --- BlockView ---
+view = data.in_blocks().split(bf.data.RandomCells(0.5, 1))[1]
+print(isinstance(view, bf.data.BlockView), view.size)
+
+# --- Summary ---
+about = data.summary()
+print(isinstance(about, bf.data.Summary), about.least, about.largest, about.levels)
+
+
+# --- CellMask ---
+def first_column(rows, cols):
+    return cols == 0
+
+
+mask: bf.data.CellMask = first_column
+rest, held = data.split(mask)
+
+# --- RandomCells ---
+train, held = data.split(bf.data.RandomCells(0.5, seed=0))
+print(train.size + held.size)  # 3
+
+# --- RandomLines ---
+train, held = data.split(bf.data.RandomLines(0.5, seed=0))  # whole rows
+
+
+# --- Recoding ---
+class Halved:
+    def observations(self, data):
+        return data.replaced(data.values / 2)
+
+    def block(self, loaded):
+        return loaded._replace(y=loaded.y / 2)
+
+    def summary(self, summary):
+        return None  # computed by a pass
+
+    def is_weighted(self, before):
+        return before
+
+
+halved: bf.data.Recoding = Halved()
+print(data.recode(halved).values)  # [2.5 2.  0.5]

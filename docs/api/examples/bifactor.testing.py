@@ -33,3 +33,8 @@ bf.testing.check_invariance(model, table, "shift", by=100.0)
 bf.testing.check_invariance(model, table, "order")
 # a ridge has the unit of the weights
 bf.testing.check_invariance(model, table, "weights", by=10.0, settings={"ridge": 10.0})
+
+# --- check_dataset ---
+rows, cols = np.nonzero(rng.random((30, 20)) < 0.4)
+data = bf.data.Observations(rows, cols, rng.standard_normal(rows.size), (30, 20))
+bf.testing.check_dataset(data)

@@ -265,8 +265,8 @@ class BlockDataset(Dataset):
     """Entries in blocks of rows, or of columns if it is `flipped`; the rest follows from the blocks.
 
     A subclass has `shape`, `dtype`, `is_weighted` and `parts`, the blocks of the longer side in order. Each has
-    `start`, `stop`, `size`, `fingerprint` and `load`, which returns `executors.BlockData`: coordinates in the order of
-    `kernels.entry_layout.EntryLayout`, values and weights. Blocks are small and can be pickled.
+    `start`, `stop`, `size`, `fingerprint` and `load`, which returns the observations as `executors.BlockData.of` sorts
+    them. Blocks are small and can be pickled.
     """
 
     in_memory = False
@@ -377,7 +377,7 @@ class BlockTotals(NamedTuple):
     def of(cls, data: BlockDataset) -> "BlockTotals":
         sides = max(data.shape), min(data.shape)
         counts, sums = ([np.zeros(size, dtype) for size in sides] for dtype in (np.int64, np.float64))
-        tally, space = Tally(), Workspace()
+        tally, space = ValueTally(), Workspace()
         for part in data.parts:
             layout, y, weights = part.load(space)
             for total, one in ((counts, layout.counts), (sums, layout.sums(weights))):
@@ -390,7 +390,7 @@ class BlockTotals(NamedTuple):
         return cls(tally.summary(), (longer, shorter), (long_sums, short_sums))
 
 
-class Tally:
+class ValueTally:
     """Statistics of values that come in pieces."""
 
     def __init__(self) -> None:

@@ -11,13 +11,12 @@ from scipy import sparse
 from bifactor._compat import cached_property
 from bifactor.arrays import Array, digest, floating
 from bifactor.arrays.sparse import coordinates, require_sound
-from bifactor.data.dataset import BlockDataset, CellMask, Dataset, Recoding, Summary, Tally
+from bifactor.data.dataset import BlockDataset, CellMask, Dataset, Recoding, Summary, ValueTally
 from bifactor.data.names import Names
 from bifactor.data.seen_items import Pairs, SeenItems
 from bifactor.data.text import checksum
 from bifactor.errors import InputError
 from bifactor.executors import Block, BlockData, Executor, Workspace
-from bifactor.kernels.entry_layout import arrange
 from bifactor.losses import DataFit, Loss, Shifted
 from bifactor.operators.bound import DataBound
 from bifactor.operators.entries import Entries, places
@@ -77,7 +76,7 @@ class Observations(Dataset):
 
     @cached_property
     def _summary(self) -> Summary:
-        tally = Tally()
+        tally = ValueTally()
         tally.add(np.asarray(self.values, np.float64))
         return tally.summary()
 
@@ -223,9 +222,7 @@ class WholeBlock(BlockDataset):
     def load(self, workspace: Workspace | None = None) -> BlockData:
         data = self.data
         outer, inner = (data.cols, data.rows) if self.flipped else (data.rows, data.cols)
-        layout, order = arrange(outer, inner, max(self.shape), min(self.shape))
-        some = data if order is None else data.part(order)
-        return BlockData(layout, some.values, some.weights)
+        return BlockData.of(outer, inner, data.values, (max(self.shape), min(self.shape)), data.weights)
 
     def summary(self) -> Summary:
         return self.data.summary()

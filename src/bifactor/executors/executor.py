@@ -9,7 +9,7 @@ import numpy as np
 
 from bifactor.arrays import HOST_ARRAY, Array
 from bifactor.errors import InputError
-from bifactor.kernels.entry_layout import EntryLayout
+from bifactor.kernels.entry_layout import EntryLayout, arrange
 
 
 class BlockData(NamedTuple):
@@ -18,6 +18,20 @@ class BlockData(NamedTuple):
     layout: EntryLayout
     y: Array
     weights: Array | None = None
+
+    @classmethod
+    def of(
+        cls, outer: Array, inner: Array, y: Array, shape: tuple[int, int], weights: Array | None = None
+    ) -> "BlockData":
+        """Sort observations into the order of kernels.
+
+        `outer` counts the rows of the longer side from the start of the block, `inner` is the index on the other side,
+        and `shape` has the rows of the block and the length of the other side.
+        """
+        layout, order = arrange(outer, inner, *shape)
+        if order is None:
+            return cls(layout, y, weights)
+        return cls(layout, y[order], None if weights is None else weights[order])
 
 
 class Block(Protocol):

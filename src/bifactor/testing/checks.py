@@ -1,5 +1,6 @@
 """Laws of losses."""
 
+import pickle
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -9,6 +10,7 @@ import numpy as np
 
 from bifactor.arrays import Array, gaussian, herm, inner
 from bifactor.blocks import Shared
+from bifactor.data import BlockDataset, Dataset, Observations, RandomCells, RandomLines
 from bifactor.factors import Factors, Free
 from bifactor.inits import Random
 from bifactor.losses import DataFit, Loss, Squared
@@ -312,3 +314,90 @@ def _check_run(solver: Solver, problem: Objective, rank: int, seed: int, result:
     same = np.array_equal(result.U, resumed.U) and np.array_equal(result.V, resumed.V)
     same = same and np.array_equal(history.objective, resumed.history.objective)
     true(f"{name}: resumed, it ends as if it had not been interrupted", same)
+
+
+# Laws of datasets.
+
+
+def check_dataset(data: Dataset, seed: int = 0) -> None:
+    """Check that all that is known of a dataset agrees with its entries, that views divide them, and that f is theirs.
+
+    A dataset in blocks must also divide the longer side into consecutive ranges, of which each can be pickled.
+    """
+    name, rng = type(data).__name__, np.random.default_rng(seed)
+    some = data.lines(np.ones(data.shape[0], bool))
+    w = np.ones(some.size) if some.weights is None else some.weights
+    _check_numbers(name, data, some, w)
+    for mask in (RandomCells(0.3, seed), RandomLines(0.3, seed), RandomLines(0.3, seed, side=1)):
+        parts = [one.lines(np.ones(data.shape[0], bool)) for one in data.split(mask)]
+        inside = mask(some.rows, some.cols)
+        for part, stay in zip(parts, (~inside, inside), strict=True):
+            true(f"{name}: split divides the entries by {mask}", _entries(part) == _entries(some.part(stay)))
+    for side in (0, 1):
+        index = rng.permutation(data.shape[side])[: max(1, data.shape[side] // 2)]
+        few = data.take(index, side)
+        true(f"{name}: take has the shape of its index", few.shape[side] == index.size)
+        places = (index[few.rows], few.cols) if side == 0 else (few.rows, index[few.cols])
+        stay = np.isin((some.rows, some.cols)[side], index)
+        true(f"{name}: take renumbers", _cells(*places) == _cells(some.rows[stay], some.cols[stay]))
+    most = max(1, some.size // 3)
+    true(f"{name}: a subsample is of whole lines", data.subsample(most, rng).size <= max(most, max(data.shape)))
+    plain = data.unweighted().lines(np.ones(data.shape[0], bool))
+    true(f"{name}: unweighted entries have no weights", plain.weights is None)
+    _check_data_fit(name, data, some, w, rng)
+    _check_blocks(name, data.in_blocks(), some)
+
+
+def _check_numbers(name: str, data: Dataset, some: Observations, w: Array) -> None:
+    about, y = data.summary(), some.values.astype(np.float64)
+    true(f"{name}: size is the number of entries", data.size == some.size == about.size)
+    true(f"{name}: dtype is that of the values", data.dtype == some.values.dtype)
+    true(
+        f"{name}: least and largest",
+        [data.dtype.type(end) for end in (about.least, about.largest)] == [y.min(), y.max()],
+    )
+    close(f"{name}: total", about.total, y.sum(), 1e-6, float(np.abs(y).sum()) + 1.0)
+    true(f"{name}: whole", about.whole == bool(np.all(y == np.floor(y))))
+    if about.levels is not None and about.level_counts is not None:
+        levels, counts = np.unique(y, return_counts=True)
+        close(f"{name}: levels", about.levels.astype(data.dtype), levels.astype(data.dtype), 0.0)
+        close(f"{name}: level counts", about.level_counts, counts, 0.0)
+    for side, (index, size) in enumerate(zip((some.rows, some.cols), data.shape, strict=True)):
+        close(f"{name}: counts", data.counts()[side], np.bincount(index, minlength=size), 0.0)
+        close(f"{name}: weight sums", data.weight_sums()[side], np.bincount(index, w, size), 1e-6)
+    seen = data.seen_items().select(np.arange(data.shape[0]))
+    rows = np.repeat(np.arange(data.shape[0]), np.diff(seen.starts))
+    true(f"{name}: seen items are the cells", _cells(rows, seen.columns) == _cells(some.rows, some.cols))
+
+
+def _check_data_fit(name: str, data: Dataset, some: Observations, w: Array, rng: np.random.Generator) -> None:
+    f, kind = data.bind(Squared()), Free()
+    x = kind.pair(*(gaussian(rng, (size, 2), np.dtype(np.float64)) for size in data.shape))
+    error = np.einsum("tk,tk->t", x.left[some.rows], x.right[some.cols]) - some.values
+    known = 0.5 * float(w @ error**2)
+    close(f"{name}: f is half the sum of w(x − y)²", f.value(x), known, 1e-5)
+    slope = np.zeros(x.left.shape)
+    np.add.at(slope, some.rows, (w * error)[:, None] * x.right[some.cols])
+    close(f"{name}: the gradient of f", f.evaluate(x).GV, slope, 1e-4)
+
+
+def _check_blocks(name: str, data: BlockDataset, some: Observations) -> None:
+    ends = [0, *(part.stop for part in data.parts)]
+    true(f"{name}: blocks are consecutive", [part.start for part in data.parts] == ends[:-1])
+    true(f"{name}: blocks cover the longer side", ends[-1] == data.shape[int(data.flipped)] == max(data.shape))
+    true(f"{name}: fingerprints of blocks differ", len({part.fingerprint for part in data.parts}) == len(data.parts))
+    again = [pickle.loads(pickle.dumps(part)) for part in data.parts]
+    loaded = [part.load() for part in again]
+    true(f"{name}: blocks can be pickled", sum(one.y.size for one in loaded) == some.size)
+    for part, one in zip(data.parts, loaded, strict=True):
+        layout = one.layout
+        true(f"{name}: a block has its rows", layout.n_outer == part.stop - part.start)
+        true(f"{name}: entries lie in the block", layout.size == 0 or int(layout.outer.max()) < layout.n_outer)
+
+
+def _cells(rows: Array, cols: Array) -> set[tuple[int, int]]:
+    return set(zip(rows.tolist(), cols.tolist(), strict=True))
+
+
+def _entries(data: Observations) -> list[tuple[int, int, float]]:
+    return sorted(zip(data.rows.tolist(), data.cols.tolist(), data.values.tolist(), strict=True))

@@ -14,7 +14,7 @@ import numpy as np
 from bifactor import kernels
 from bifactor._compat import cached_property
 from bifactor.arrays import Array
-from bifactor.data.dataset import Tally
+from bifactor.data.dataset import ValueTally
 from bifactor.data.layout import ReadOptions, infer_layout
 from bifactor.data.names import Names
 from bifactor.data.observations import LARGEST_SIDE, Observations
@@ -376,7 +376,7 @@ class _Partition:
         known_names = self.data.names is not None
         sides = [NameCounter(what, self.budget // 4) for what in ("row", "column")]
         counts = [np.zeros(size, np.int64) for size in self.data.shape]
-        tally, missing = Tally(), 0
+        tally, missing = ValueTally(), 0
         for piece in self.data.pieces(lambda side: sides[side].text):
             known = known_part(piece)
             missing += piece.lost + known.size - int(np.count_nonzero(known))
@@ -404,7 +404,7 @@ class _Partition:
         self,
         names: tuple[Names | None, Names | None],
         counts: tuple[Array, Array],
-        tally: Tally,
+        tally: ValueTally,
         missing: int,
     ) -> None:
         write_sides(self.work.folder, self.work.id, names, counts)
@@ -486,7 +486,7 @@ class _Partition:
         self.work.finish()
 
 
-def _values_of(tally: Tally) -> Values:
+def _values_of(tally: ValueTally) -> Values:
     found, levels = tally.summary(), tally.levels
     listed = None if levels is None else tuple(sorted(levels.items()))
     sums = found.total, float(tally.about[SQUARES])
