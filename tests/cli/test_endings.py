@@ -126,7 +126,7 @@ REPORT, TEST = "Interrupted, without the report.", "Interrupted, without the sco
 STAGES = {
     "held-out scores": (
         "fitting",
-        "_judged",
+        "held_out_scores",
         ("--rank", "2", "--ridge", "1", *HELD, "--test", "data.csv"),
         "Interrupted, without the score at held-out entries, the fit to all entries, the score at --test, the report.",
     ),

@@ -206,7 +206,7 @@ def test_implicit_features_on_request(table):
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_of_many_entries_those_of_some_rows_are_tried(table, monkeypatch, turned):
-    monkeypatch.setattr(noise_selection, "MAX_NOISE_SELECTION_ENTRIES", 500)
+    monkeypatch.setattr(fitting, "MAX_NOISE_SELECTION_ENTRIES", 500)
     seen, solve = [], noise_selection.solve
 
     def watched(problem, *args, **options):

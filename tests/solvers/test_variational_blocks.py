@@ -338,7 +338,7 @@ def test_mistakes():
     ):
         with pytest.raises(InputError, match=words):
             bf.solve(parted, 2, solver)
-    grouped = Partitioned(["squared", "huber"], stored(i, j, y, shape), group=np.arange(25) % 2)
+    grouped = Partitioned(["squared", bf.losses.Huber(1.0)], stored(i, j, y, shape), group=np.arange(25) % 2)
     labels = Partitioned("logistic", stored(i, j, np.sign(y), shape))
     tiny = Partitioned("squared", stored(i, j, 1e-160 * y, shape))
     for problem, words in (
