@@ -13,7 +13,7 @@ from bifactor.errors import InputError, LostError
 from bifactor.executors import remote
 from bifactor.executors.deferred import Deferred, DeferredPlan, ReductionBatch
 from bifactor.executors.executor import AxpyArray, Block, Executor, Open, PassResult, Task, bytes_of, value_of
-from bifactor.executors.row_array import RowArray, RowPlacement, spread
+from bifactor.executors.row_array import RowArray, RowPlacement, inner_products, spread
 from bifactor.validation import is_count, positive
 
 SHARED = 8
@@ -87,7 +87,8 @@ class Dask(Executor):
     ) -> PassResult:
         placement = self._placement(parts)
         homes = placement.renewed_homes()
-        question = ReductionBatch(placement, [spread(a, placement).noted for a in tall])
+        # Inner products of tall arrays come with the sums of a pass: the terms of an objective need them.
+        question = ReductionBatch([spread(a, placement).noted for a in tall], inner_products(tall))
         plan, opened = question.plan, pickle.dumps(opening)
         copies = [self._copies(a, sorted(set(homes))) for a in shared]
         some = [tuple(parts[a:b]) for a, b in groups(len(parts))]
