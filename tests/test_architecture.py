@@ -65,7 +65,9 @@ PUBLIC = {
         "Bound Comparisons Curve DCT DataBound Entries Evaluated Featured Fourier Full FullTable Gaussian Hadamard "
         "Linear Noiselet Operator Partitioned Pauli RankOne Recomputed Scaled Stacked Subsampled pattern"
     ),
-    "bifactor.executors": "Block BlockData BlockResult Dask Executor PassResult Streamed Workspace",
+    "bifactor.executors": (
+        "AxpyArray Block BlockData BlockResult Dask Executor PassResult RemoteExecutor Streamed Workspace"
+    ),
     "bifactor.penalties": "Penalty Ridge Term Weights balance",
     "bifactor.penalties.balance": "Balance Elementwise Frobenius",
     "bifactor.steps": "Backtracking Constant CurveSearch Semidefinite Smooth StepSize StronglyConvex",
@@ -87,7 +89,9 @@ PUBLIC = {
         "interval judge ndcg popularity_share precision recall reciprocal_rank"
     ),
     "bifactor.data": "BlockStore Names Observations Origin Part partition read read_counts",
-    "bifactor.testing": "check_gradient check_invariance check_loss check_operator check_penalty check_solver",
+    "bifactor.testing": (
+        "check_executor check_gradient check_invariance check_loss check_operator check_penalty check_solver"
+    ),
 }
 
 

@@ -1,9 +1,24 @@
-"""Laws that every loss, operator, penalty, function and solver must obey: the test of an extension takes two lines.
+"""Laws that extensions must obey, from losses to executors: the test of an extension takes two lines.
 
 Each check raises `CheckError` with the law that does not hold and the error, and returns None if all hold.
 """
 
-from bifactor.testing.checks import check_gradient, check_loss, check_operator, check_penalty, check_solver
+from bifactor.testing.checks import (
+    check_executor,
+    check_gradient,
+    check_loss,
+    check_operator,
+    check_penalty,
+    check_solver,
+)
 from bifactor.testing.invariance import check_invariance
 
-__all__ = ["check_gradient", "check_invariance", "check_loss", "check_operator", "check_penalty", "check_solver"]
+__all__ = [
+    "check_executor",
+    "check_gradient",
+    "check_invariance",
+    "check_loss",
+    "check_operator",
+    "check_penalty",
+    "check_solver",
+]
