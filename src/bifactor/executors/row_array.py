@@ -4,7 +4,7 @@
 results are NumPy arrays. The parts are divided like the blocks of observations; an array that is as long as all blocks
 together is distributed over them, and any other one stays a NumPy array.
 
-Functions whose results are tall are recorded, see `planned`. They run when a sum or a pass needs them.
+Functions whose results are tall are recorded, see `deferred`. They run when a sum or a pass needs them.
 """
 
 import operator
