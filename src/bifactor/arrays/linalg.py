@@ -170,8 +170,8 @@ def compute_products(inner_pairs: Pairs, gram_pairs: Pairs = ()) -> None:
         [(a, b) for a, b in pairs if isinstance(a, DistributedArray) and isinstance(b, DistributedArray)]
         for pairs in (inner_pairs, gram_pairs)
     ]
-    for a, _ in (far[0] + far[1])[:1]:
-        a.compute_products(*far)
+    if far[0] or far[1]:
+        (far[0] + far[1])[0][0].compute_products(*far)
 
 
 def norm(a: Array) -> float:
