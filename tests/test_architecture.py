@@ -65,7 +65,9 @@ PUBLIC = {
         "Bound Comparisons Curve DCT DataBound Entries Evaluated Featured Fourier Full FullTable Gaussian Hadamard "
         "Linear Noiselet Operator Partitioned Pauli RankOne Recomputed Scaled Stacked Subsampled pattern"
     ),
-    "bifactor.executors": "Block BlockData BlockResult Dask Executor PassResult Streamed Workspace",
+    "bifactor.executors": (
+        "AxpyArray Block BlockData BlockResult Dask Executor PassResult RemoteExecutor Streamed Workspace"
+    ),
     "bifactor.penalties": "Penalty Ridge Term Weights balance",
     "bifactor.penalties.balance": "Balance Elementwise Frobenius",
     "bifactor.steps": "Backtracking Constant CurveSearch Semidefinite Smooth StepSize StronglyConvex",
@@ -91,7 +93,8 @@ PUBLIC = {
         "Recoding Summary partition read read_counts"
     ),
     "bifactor.testing": (
-        "check_dataset check_gradient check_invariance check_loss check_operator check_penalty check_solver"
+        "check_dataset check_executor check_gradient check_invariance check_loss check_operator check_penalty "
+        "check_solver"
     ),
 }
 

@@ -34,7 +34,8 @@ from bifactor.arrays import (
 )
 from bifactor.blocks import Blocks
 from bifactor.errors import InputError
-from bifactor.kernels.blas import difference, gram, inner, matmul, negated_axpy_, norm, plus, scaled, total, wide_gram
+from bifactor.kernels import blas
+from bifactor.kernels.blas import difference, gram, matmul, negated_axpy_, norm, plus, scaled, total, wide_gram
 from bifactor.linear_map import LinearMap
 from bifactor.svd import truncated_eigh, truncated_svd
 from bifactor.validation import require_flag
@@ -146,7 +147,7 @@ class Factors(GramCache):
 
     def inner(self, other: "Factors") -> float:
         """Re⟨U, U′⟩ + Re⟨V, V′⟩, summed in double precision."""
-        return self.kind.total(inner, self, other)
+        return inners((self, other))[0]
 
     def norm(self) -> float:
         return float(np.hypot(*self.kind.both(norm, self)))
@@ -227,6 +228,14 @@ class Factors(GramCache):
         return Factors(left, right, self.kind)
 
 
+def inners(*pairs: tuple[Factors, Factors]) -> list[float]:
+    """Re⟨U, U′⟩ + Re⟨V, V′⟩ for each pair; those of factors on other machines come in one round."""
+    sides = [list(zip(x.arrays, x.kind.distinct(y), strict=True)) for x, y in pairs]
+    found = iter(blas.inners(*(pair for some in sides for pair in some)))
+    each = ([next(found) for _ in some] for some in sides)
+    return [own[0] + own[-1] for own in each]  # X = UUᴴ has one array, which counts twice
+
+
 class Kind(ABC):
     """What is unknown in a pair of factors."""
 
@@ -279,10 +288,6 @@ class Kind(ABC):
     def both(self, function: Callable[..., Any], *pairs: Factors) -> tuple[Any, Any]:
         """The function applied to the left sides, and to the right sides."""
         return function(*(x.left for x in pairs)), function(*(x.right for x in pairs))
-
-    def total(self, function: Callable[..., float], *pairs: Factors) -> float:
-        left, right = self.both(function, *pairs)
-        return left + right
 
     def unknown(self, width: int) -> tuple[Array, Array]:
         """The columns of U, and of V, that are not fixed."""

@@ -5,7 +5,7 @@ import pytest
 
 from bifactor import arrays
 from bifactor.executors.row_array import RowArray, RowPlacement, map_parts, spread
-from bifactor.kernels.blas import gram, matmul, wide_gram
+from bifactor.kernels.blas import gram, matmul, products, wide_gram
 
 
 class Nearby(RowPlacement):
@@ -124,10 +124,12 @@ def test_what_is_held_is_made_once_and_what_is_not_is_not_kept(pairs):
     assert not held.noted.operands
 
 
-def test_sums_that_are_foreseen_come_together_and_are_known_from_then_on(pairs):
+def test_products_come_in_one_round_and_are_known_from_then_on(pairs):
     near, (a, b), (A, B) = pairs
-    arrays.prefetch_inners((A, B), (B, B), (a, b))
-    arrays.prefetch_grams((A, B), (A, B))
+    found, (gram_AB, small) = products([(A, A), (A, B), (B, B), (a, b)], [(A, B), (a, b)])
+    np.testing.assert_allclose(found, arrays.inners((a, a), (a, b), (b, b), (a, b)), rtol=1e-5)
+    np.testing.assert_allclose(gram_AB, small, rtol=1e-5)
+    assert near.questions == 1
     for _ in range(2):
         np.testing.assert_allclose(arrays.inner(A, A), arrays.inner(a, a), rtol=1e-5)
         np.testing.assert_allclose(arrays.inner(A, B), arrays.inner(a, b), rtol=1e-5)
@@ -136,11 +138,12 @@ def test_sums_that_are_foreseen_come_together_and_are_known_from_then_on(pairs):
     assert near.questions == 1
 
 
-def test_sums_of_arrays_that_are_gone_are_not_asked_for(pairs):
-    near, _, (A, B) = pairs
-    arrays.prefetch_inners((A, A + B), (A + B, A))
-    assert [one.noted for one in near.foreseen] == [None, None]
-    assert arrays.inner(A, A + A) == arrays.inner(A, A + A) != arrays.inner(A, A + B)
+def test_sums_of_arrays_that_are_gone_are_not_known(pairs):
+    near, (a, b), (A, B) = pairs
+    known = arrays.inners((a, a + a), (a, a + b))
+    for _ in range(2):
+        np.testing.assert_allclose(arrays.inners((A, A + A), (A, A + B)), known, rtol=1e-5)
+    assert near.questions == 2
 
 
 def test_small_operands_may_be_written_to_afterwards(pairs):

@@ -17,6 +17,7 @@ from bifactor.errors import InputError, LostError
 from bifactor.executors import BlockResult, remote
 from bifactor.losses import Huber
 from bifactor.operators import Partitioned
+from bifactor.testing import check_executor
 
 distributed = pytest.importorskip("distributed", reason="Dask is not installed")
 
@@ -68,26 +69,17 @@ def test_a_cluster_finds_what_this_machine_finds(store, two, loss, offsets):
 
 
 def test_one_worker_two_workers_and_one_that_dies_have_the_same_bits(store, two):
-    several = fitted(store, two)
+    def kill():
+        os.kill(min(two.run(os.getpid).values()), signal.SIGKILL)
 
-    def kill(iteration, state):
-        if iteration == 3 and not dead:
-            dead.append(min(two.run(os.getpid).values()))
-            os.kill(dead[0], signal.SIGKILL)
-
-    dead = []
-    bereft = fitted(store, two, callback=kill)
     with cluster(1) as worker, distributed.Client(worker) as client:
-        alone = fitted(store, client)
-    for other in (alone, bereft):
-        assert np.array_equal(several.U, other.U)
-        assert np.array_equal(several.V, other.V)
-    assert dead
+        both, alone = (bf.executors.Dask(one, patience=60) for one in (two, client))
+        check_executor(both, store, [alone], kill)
 
 
 def test_blocks_that_share_a_task_are_what_they_were(store, two, monkeypatch):
     apart = fitted(store, two, offsets=True)
-    monkeypatch.setattr("bifactor.executors.dask.GROUPS", 3)
+    monkeypatch.setattr("bifactor.executors.remote.GROUPS", 3)
     together = fitted(store, two, offsets=True)
     np.testing.assert_allclose(together.objective, apart.objective, rtol=1e-5)
     np.testing.assert_allclose(together.matrix(), apart.matrix(), atol=2e-2)
@@ -141,7 +133,7 @@ def test_a_driver_that_dies_leaves_a_run_to_go_on_with_and_nothing_else(store, t
 
 
 def test_a_pass_may_take_long_as_long_as_somebody_is_alive(store, two, monkeypatch):
-    monkeypatch.setattr("bifactor.executors.dask.GLANCE", 0.1)
+    monkeypatch.setattr("bifactor.executors.remote.GLANCE", 0.1)
     executor = bf.executors.Dask(two, patience=0.8)
 
     def nap(opened, tall, shared, seconds):

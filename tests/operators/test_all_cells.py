@@ -464,8 +464,8 @@ def test_steps_are_measured_by_grams_that_are_carried_along(dtype, weighted):
     for old, new in pairwise(seen):
         for carried, computed in zip(new.wide_grams, new.fresh.wide_grams, strict=True):
             np.testing.assert_allclose(carried, computed, atol=100 * eps * np.abs(computed).max())
-        change, size = relative_change(old, new)
-        again, as_large = relative_change(old.fresh, new.fresh)
+        change, size, _ = relative_change(old, new, new)
+        again, as_large, _ = relative_change(old.fresh, new.fresh, new)
         assert size == pytest.approx(as_large, rel=100 * eps)
         assert change == pytest.approx(again, rel=1e-3, abs=100 * eps)
 

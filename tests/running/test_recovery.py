@@ -39,7 +39,7 @@ class Fragile(Executor, RowPlacement):
         return [(part,) for part in parts]
 
     def run_pass(self, parts, opening, task, tall=(), shared=(), settings=()):
-        question = ReductionBatch(self, [spread(a, self).noted for a in tall])
+        question = ReductionBatch([spread(a, self).noted for a in tall])
         told, whole = self.run(question.plan), tuple(map(value_of, shared))
         question.set_results(told)
         passed = [

@@ -16,6 +16,14 @@ result = bf.solve(bf.Objective(f, bf.penalties.Ridge(0.1)), rank=2, rng=0)
 # --- Executor ---
 print(issubclass(bf.executors.Streamed, bf.executors.Executor))  # True
 
+# --- RemoteExecutor ---
+# a subclass for another engine than Dask has about 50 lines, see "Add an executor"
+print(issubclass(bf.executors.Dask, bf.executors.RemoteExecutor))  # True
+
+# --- AxpyArray ---
+base, direction = np.ones((40, 2)), np.ones((40, 2))
+shared = bf.executors.AxpyArray(base + 0.5 * direction, base, direction, 0.5)
+print(shared.value[0, 0])  # 1.5
 
 # --- BlockData ---
 block = store.parts[0].load()

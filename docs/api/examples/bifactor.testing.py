@@ -22,6 +22,11 @@ target = np.outer(np.arange(1.0, 9), np.arange(1.0, 7))
 problem = bf.Problem("squared", bf.operators.Full(target.shape), target)
 bf.testing.check_solver(bf.solvers.PCG(), problem, rank=1)
 
+# --- check_executor ---
+rows, cols = np.nonzero(target > 3)
+store = bf.data.partition((rows, cols, target[rows, cols]), "blocks", force=True)
+bf.testing.check_executor(bf.executors.Streamed(memory="1MB"), store)
+
 # --- check_invariance ---
 rng = np.random.default_rng(0)
 table = (

@@ -5,7 +5,7 @@ Only this module imports array-api-compat.
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import array_api_compat
@@ -43,13 +43,10 @@ class DistributedArray(ABC):
     @abstractmethod
     def largest(self) -> float: ...
 
+    @staticmethod
     @abstractmethod
-    def foresee_inner(self, other: Any) -> None:
-        """Announce that the inner product with another array will be needed."""
-
-    @abstractmethod
-    def foresee_gram(self, other: Any) -> None:
-        """Announce that the product of the transpose with another array will be needed."""
+    def compute_products(inners: Sequence[tuple[Any, Any]], grams: Sequence[tuple[Any, Any]]) -> None:
+        """Compute Re⟨a, b⟩ and AᵀB for some pairs of such arrays, in one round; both then know them."""
 
 
 def namespace(*arrays: Array) -> Any:

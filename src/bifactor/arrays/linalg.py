@@ -1,5 +1,6 @@
 """Linear algebra with tall arrays of any library; small results are NumPy arrays."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -154,19 +155,23 @@ def inner(a: Array, b: Array) -> float:
     return float(namespace(a, b).sum(real(conj(a) * b)))
 
 
-def prefetch_inners(*pairs: tuple[Any, Any]) -> None:
-    """Announce inner products, of arrays or factors, that are needed next: other machines then send them together."""
-    for pair in pairs:
-        for a, b in zip(*(getattr(one, "arrays", (one,)) for one in pair), strict=True):
-            if isinstance(a, DistributedArray) and isinstance(b, DistributedArray):
-                a.foresee_inner(b)
+Pairs = Sequence[tuple[Array, Array]]
 
 
-def prefetch_grams(*pairs: tuple[Array, Array]) -> None:
-    """Announce products AᵀB of real arrays that are needed next."""
-    for a, b in pairs:
-        if isinstance(a, DistributedArray) and isinstance(b, DistributedArray):
-            a.foresee_gram(b)
+def inners(*pairs: tuple[Array, Array]) -> list[float]:
+    """Re⟨a, b⟩ for each pair; those of arrays on other machines come in one round."""
+    compute_products(pairs)
+    return [inner(a, b) for a, b in pairs]
+
+
+def compute_products(inner_pairs: Pairs, gram_pairs: Pairs = ()) -> None:
+    """Compute Re⟨a, b⟩ and AᵀB for pairs of arrays on other machines, in one round; other pairs are left out."""
+    far = [
+        [(a, b) for a, b in pairs if isinstance(a, DistributedArray) and isinstance(b, DistributedArray)]
+        for pairs in (inner_pairs, gram_pairs)
+    ]
+    if far[0] or far[1]:
+        (far[0] + far[1])[0][0].compute_products(*far)
 
 
 def norm(a: Array) -> float:

@@ -139,38 +139,28 @@ def _in_order(asked: Sequence[Deferred]) -> list[Deferred]:
 
 
 class DeferredSum:
-    """The sum of a function of each part of some arrays, to which it has weak references."""
+    """The sum of a function of each part of some arrays; the first array remembers it while the others exist."""
 
     def __init__(self, function: Callable[..., Any], *arrays: Any):
-        self.function, self.arrays = function, [ref(a) for a in arrays]
+        self.function, self.arrays = function, arrays
         self.key = (function, *map(id, arrays))
 
     @property
-    def _found(self) -> tuple[Any, Any] | None:
-        home = self.arrays[0]()
-        found = None if home is None else home.known.get(self.key)
-        return found if found is not None and all(a() is not None for a in found[0]) else None
-
-    @property
     def known(self) -> bool:
-        return self._found is not None
+        references, _ = self.arrays[0].known.get(self.key, ([_nobody], None))
+        return all(reference() is not None for reference in references)
 
     @property
     def value(self) -> Any:
-        assert self._found is not None
-        return self._found[1]
+        return self.arrays[0].known[self.key][1]
 
     @property
-    def noted(self) -> Deferred | None:
-        """The function to run; None if the sum is known or an array no longer exists."""
-        arrays = [a() for a in self.arrays]
-        gone = any(a is None for a in arrays)
-        return None if gone or self.known else Deferred(self.function, tuple(a.noted for a in arrays if a is not None))
+    def noted(self) -> Deferred:
+        """The function to run."""
+        return Deferred(self.function, tuple(a.noted for a in self.arrays))
 
     def set_results(self, parts: Sequence[Any]) -> None:
-        home = self.arrays[0]()
-        if home is not None:
-            home.known[self.key] = self.arrays, sum_parts(parts)
+        self.arrays[0].known[self.key] = [ref(a) for a in self.arrays], sum_parts(parts)
 
 
 def sum_parts(values: Sequence[Any]) -> Any:
@@ -178,16 +168,13 @@ def sum_parts(values: Sequence[Any]) -> Any:
 
 
 class ReductionBatch:
-    """A plan for some arrays and sums, and for the sums that are foreseen."""
+    """A plan for some arrays, and for those of some sums that are not known yet."""
 
-    def __init__(self, device: Any, asked: Sequence[Deferred], *sums: DeferredSum):
-        foreseen = {one.key: one for one in (*device.foreseen, *sums)}.values()
-        device.foreseen = []  # even if the answer is lost
-        pairs = [(one, one.noted) for one in foreseen]
-        self.sums = [(one, noted) for one, noted in pairs if noted is not None]
-        self.plan = DeferredPlan([*asked, *(noted for _, noted in self.sums)])
+    def __init__(self, asked: Sequence[Deferred], sums: Iterable[DeferredSum] = ()):
+        self.sums = list({one.key: one for one in sums if not one.known}.values())
+        self.plan = DeferredPlan([*asked, *(one.noted for one in self.sums)])
 
-    def set_results(self, told: Sequence[tuple[Any, ...]]) -> None:
-        """Store the sums, whose terms come last in the answer of each part."""
-        for k, (one, _) in enumerate(self.sums, -len(self.sums)):
-            one.set_results([part[k] for part in told])
+    def set_results(self, results: Sequence[tuple[Any, ...]]) -> None:
+        """Store the sums, whose terms come last in the results of each part."""
+        for k, one in enumerate(self.sums, -len(self.sums)):
+            one.set_results([part[k] for part in results])

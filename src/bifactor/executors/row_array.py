@@ -4,12 +4,13 @@
 results are NumPy arrays. The parts are divided like the blocks of observations; an array that is as long as all blocks
 together is distributed over them, and any other one stays a NumPy array.
 
-Functions whose results are tall are recorded, see `planned`. They run when a sum or a pass needs them.
+Functions whose results are tall are recorded, see `deferred`. They run when a sum or a pass needs them.
 """
 
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from itertools import combinations_with_replacement
 from types import SimpleNamespace
 from typing import Any
 
@@ -92,8 +93,6 @@ class RowPlacement(ABC):
 
     def __init__(self, cuts: tuple[int, ...]):
         self.cuts = cuts
-        self.foreseen: list[DeferredSum] = []
-        """Sums that will be needed: they come with the answer to the next question."""
 
     @property
     def rows(self) -> int:
@@ -180,8 +179,7 @@ class RowArray(DistributedArray):
         if not all(isinstance(a, RowArray) for a in others):
             return sum_parts(self.by_part(function, *others))
         asked = DeferredSum(function, self, *others)
-        if not asked.known:
-            _ask(self.device, [], asked)
+        _compute_sums(asked)
         return asked.value
 
     def inner(self, other: "RowArray") -> float:
@@ -198,23 +196,31 @@ class RowArray(DistributedArray):
     def largest(self) -> float:
         return float(max(self.by_part(top)))
 
-    def foresee_inner(self, other: "RowArray") -> None:
-        self.device.foreseen.append(DeferredSum(dot, self, other))
+    @staticmethod
+    def compute_products(
+        inners: Sequence[tuple["RowArray", "RowArray"]], grams: Sequence[tuple["RowArray", "RowArray"]]
+    ) -> None:
+        dots = [DeferredSum(dot, *pair) for pair in inners]
+        _compute_sums(*dots, *(DeferredSum(transposed_product, *pair) for pair in grams))
 
-    def foresee_gram(self, other: "RowArray") -> None:
-        self.device.foreseen.append(DeferredSum(transposed_product, self, other))
+
+def _compute_sums(*sums: DeferredSum) -> None:
+    """Compute the sums that are not known, with one question for each placement."""
+    for device in dict.fromkeys(one.arrays[0].device for one in sums):
+        question = ReductionBatch([], (one for one in sums if one.arrays[0].device is device))
+        if question.sums:
+            question.set_results(device.run(question.plan))
 
 
-def _ask(device: RowPlacement, arrays: Sequence[Deferred], *sums: DeferredSum) -> list[tuple[Any, ...]]:
-    """The values of arrays for each part; sums are learned, including those that are foreseen."""
-    question = ReductionBatch(device, arrays, *sums)
-    told = device.run(question.plan)
-    question.set_results(told)
-    return told
+def inner_products(arrays: Sequence[Any]) -> list[DeferredSum]:
+    """Re⟨a, b⟩ for all pairs of those arrays that are in parts and have one shape."""
+    far = [a for a in arrays if isinstance(a, RowArray)]
+    pairs = combinations_with_replacement(far, 2)
+    return [DeferredSum(dot, a, b) for a, b in pairs if a.shape == b.shape]
 
 
 def _values_by_part(device: RowPlacement, asked: Deferred) -> list[Any]:
-    return [part[0] for part in _ask(device, [asked])]
+    return [part[0] for part in device.run(DeferredPlan([asked]))]
 
 
 def _binary(function: Callable[[Any, Any], Any]) -> tuple[Any, Any]:

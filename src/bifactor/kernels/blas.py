@@ -5,13 +5,24 @@ A multithreaded BLAS leaves its threads spinning for milliseconds after each pro
 limits BLAS to one thread and products are split here; results then depend on one number of threads instead of two.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from bifactor.arrays import Array, cast, common_dtype, dtype_of, herm, is_foreign, is_numpy, to_device_of, to_numpy
+from bifactor.arrays import (
+    Array,
+    cast,
+    common_dtype,
+    compute_products,
+    dtype_of,
+    herm,
+    is_foreign,
+    is_numpy,
+    to_device_of,
+    to_numpy,
+)
 from bifactor.arrays import inner as plain
 from bifactor.arrays import norm as plain_norm
 from bifactor.kernels import find
@@ -169,6 +180,19 @@ FLOAT32 = np.dtype(np.float32)
 def inner(a: Array, b: Array) -> float:
     """Re⟨a, b⟩."""
     return float(find("blas", FLOAT32, a.size).inner(a, b)) if _single(a) and _single(b) else plain(a, b)
+
+
+def inners(*pairs: tuple[Array, Array]) -> list[float]:
+    """Re⟨a, b⟩ for each pair; those of arrays on other machines come in one round."""
+    return products(pairs, ())[0]
+
+
+def products(
+    inner_pairs: Sequence[tuple[Array, Array]], gram_pairs: Sequence[tuple[Array, Array]]
+) -> tuple[list[float], list[Array]]:
+    """Re⟨a, b⟩ for some pairs of arrays and AᴴB for others; those of arrays on other machines come in one round."""
+    compute_products(inner_pairs, gram_pairs)
+    return [inner(a, b) for a, b in inner_pairs], [gram(a, b) for a, b in gram_pairs]
 
 
 def norm(a: Array) -> float:

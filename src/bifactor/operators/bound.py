@@ -65,7 +65,13 @@ class Shares:
         if alone:
             return Shared(((self._filled[side], mean),))
         # Next to other functions the mean becomes a sum, as theirs are, so that damping is the same for all.
-        return Shared(((self._sums[side] / other.shape[0], other.shape[0] * mean),))
+        return Shared(((self._per_row[side], other.shape[0] * mean),))
+
+    @cached_property
+    def _per_row(self) -> tuple[Array, Array]:
+        """The sums, divided by the length of the other side; kept, since arrays elsewhere remember their mean."""
+        rows, cols = self._sums
+        return rows / cols.shape[0], cols / rows.shape[0]
 
     def _mean(self, factor: Array, side: int) -> Array:
         """The mean of vⱼᴴvⱼ over observations, which may be needed twice in succession."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from bifactor.arrays import Array, hstack
 from bifactor.factors import Factors, Free
-from bifactor.kernels.blas import inner
+from bifactor.kernels.blas import inners
 
 if TYPE_CHECKING:
     from bifactor.operators.bound import Bound
@@ -92,7 +92,7 @@ class EvaluatedCurve(Curve):
         if a == 0:
             return self.first(self.x, self.d)
         there = self._evaluated(a)
-        return there.f, inner(there.GV, self.d.left) + inner(there.GhU, self.d.right), None
+        return there.f, sum(inners((there.GV, self.d.left), (there.GhU, self.d.right))), None
 
     def to(self, a: float, x: Factors) -> Evaluated:
         there, self.last = self._evaluated(a), None  # the caller may overwrite its arrays

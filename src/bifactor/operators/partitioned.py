@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from bifactor._compat import cached_property
-from bifactor.arrays import Array, digest, is_complex, prefetch_inners, to_numpy
+from bifactor.arrays import Array, digest, is_complex, to_numpy
 from bifactor.blocks import Exact
 from bifactor.describe import describe
 from bifactor.errors import InputError
@@ -319,7 +319,6 @@ class Partitioned(Bound):
         return self._evaluated(outer, AxpyArray(inner, base, direction, a) if same else inner)
 
     def _evaluated(self, outer: Array, inner: Array | AxpyArray) -> Evaluated:
-        prefetch_inners((outer, outer))  # which penalties need
         (left,), (f, right), _ = self.run_pass(evaluate_block, (outer,), (inner,))
         return Evaluated(float(f), *self.sides(left, right), None)
 

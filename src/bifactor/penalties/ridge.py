@@ -10,7 +10,7 @@ from bifactor.arrays import Array, dtype_of, to_device_of
 from bifactor.blocks import Shared, fill_zero_weights
 from bifactor.errors import InputError
 from bifactor.factors import Factors
-from bifactor.kernels.blas import ALL, accumulated, inner, rows_of, some_rows
+from bifactor.kernels.blas import ALL, accumulated, inners, rows_of, some_rows
 from bifactor.penalties.base import Penalty, Weights
 from bifactor.validation import positive, require_weights, weight_vector
 
@@ -93,7 +93,7 @@ class Ridge(Penalty):
             require_weights(getattr(self, name), name, size, shape, "Ridge")
 
     def value(self, x: Factors) -> float:
-        return self._product(x, x) / 2
+        return self._products((x, x))[0] / 2
 
     def evaluate(self, x: Factors) -> tuple[float, Factors]:
         return self.value(x), self.hessian(x, x)
@@ -109,7 +109,8 @@ class Ridge(Penalty):
         return x.gradient(self._times(0, d.left), self._times(1, d.right))
 
     def polynomial(self, x: Factors, d: Factors) -> Array:
-        return np.array([self.value(x), self._product(x, d), self._product(d, d) / 2, 0.0, 0.0])
+        own, cross, last = self._products((x, x), (x, d), (d, d))
+        return np.array([own / 2, cross, last / 2, 0.0, 0.0])
 
     def blocks(self, x: Factors, side: int) -> Shared:
         weights = (self.rows, self.cols)[side]
@@ -120,12 +121,19 @@ class Ridge(Penalty):
             rho = self.sides[side] * to_device_of(fill_zero_weights(weights), x.left)
         return Shared(((rho, np.diag(self._components(x.width)).astype(x.dtype)),))
 
-    def _product(self, x: Factors, d: Factors) -> float:
+    def _products(self, *pairs: tuple[Factors, Factors]) -> list[float]:
+        """ρ_U Σᵢₖ aᵢcₖuᵢₖu′ᵢₖ + ρ_V Σⱼₖ bⱼcₖvⱼₖv′ⱼₖ for each pair, in one round for each side."""
+        sides = [(x.left, d.left) for x, d in pairs], [(x.right, d.right) for x, d in pairs]
         if self.rows is None and self.cols is None and self.components is None:
             left, right = self.sides
-            return left * inner(x.left, d.left) + right * inner(x.right, d.right)
-        sides = ((0, x.left, d.left), (1, x.right, d.right))
-        return sum(inner(rows_of(F, rows), self._times(side, D, rows)) for side, F, D in sides for rows in some_rows(F))
+            found = inners(*sides[0], *sides[1])
+            return [left * u + right * v for u, v in zip(found[: len(pairs)], found[len(pairs) :], strict=True)]
+        totals = [0.0] * len(pairs)
+        for side, some in enumerate(sides):
+            for rows in some_rows(some[0][0]):
+                found = inners(*((rows_of(F, rows), self._times(side, D, rows)) for F, D in some))
+                totals = [total + one for total, one in zip(totals, found, strict=True)]
+        return totals
 
     def _times(self, side: int, F: Array, rows: slice = ALL) -> Array:
         """ρ·diag(a)·F·diag(c), of some rows."""

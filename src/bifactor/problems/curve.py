@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bifactor._compat import cached_property
-from bifactor.arrays import Array, epsilon, prefetch_inners
+from bifactor.arrays import Array, epsilon
 from bifactor.factors import Factors
 from bifactor.operators.bound import TrialPoint
 from bifactor.operators.curves import Curve
@@ -30,9 +30,7 @@ class FactorCurve:
     @cached_property
     def slope(self) -> float:
         """The derivative of F at a = 0; negative if the path descends."""
-        x, g, d = self.point.x, self.point.gradient, self.d
-        prefetch_inners((g, d), (x, x), (x, d), (d, d))  # the others are needed for the terms along the path
-        return g.inner(d)
+        return self.point.gradient.inner(self.d)
 
     def factors(self, a: float) -> Factors:
         return self.problem.projected(self.point.x.plus(a, self.d))

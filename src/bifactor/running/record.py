@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bifactor.arrays import Array, epsilon, gather, herm, inner, prefetch_grams, prefetch_inners
+from bifactor.arrays import Array, epsilon, gather, herm, inner
 from bifactor.factors import Factors
-from bifactor.kernels.blas import gram, rows_of, some_rows
+from bifactor.kernels.blas import products, rows_of, some_rows
 from bifactor.metrics import difference_norm
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import State
@@ -53,9 +53,8 @@ class RunRecord:
     def advance(self, state: State, scale: float, seconds: float) -> bool:
         """Accept a new state. If it shows divergence, return False and leave the run unchanged."""
         point = state.point
-        prefetch_inners((point.gradient, point.gradient))
-        change, size = relative_change(self.state.point.x, point.x)
-        record = Record(point.value, point.gradient.norm(), change, seconds)
+        change, size, slope = relative_change(self.state.point.x, point.x, point.gradient)
+        record = Record(point.value, slope, change, seconds)
         magnitude = scale * size**2
         rounding = epsilon(point.x.left) * magnitude
         limit = DIVERGED * (abs(self.records[0].objective) + abs(self.best_value)) + rounding
@@ -84,41 +83,50 @@ class RunRecord:
         return np.array(self.records, dtype=np.float64).T
 
 
-def relative_change(old: Factors, new: Factors) -> tuple[float, float]:
-    """‖X′ − X‖_F/‖X′‖_F, and ‖X′‖_F, from r×r Gram matrices.
+def relative_change(old: Factors, new: Factors, gradient: Factors) -> tuple[float, float, float]:
+    """‖X′ − X‖_F/‖X′‖_F and ‖X′‖_F, from r×r Gram matrices, and ‖∇F‖; all sums come in one round.
 
     X′ − X = ΔU Vᴴ + U′ ΔVᴴ, so that nothing large cancels.
     """
     width = max(old.width, new.width)
     old, new = old.padded(width), new.padded(width)
-    (UU, UdU, dUdU), (VV, dVV, dVdV) = _grams(old, new)
+    (UU, UdU, dUdU), (VV, dVV, dVdV), slope = _sums(old, new, gradient)
     # For Hermitian Gram matrices ⟨A, B⟩ is the trace of AB.
     parts = inner(dUdU, VV) + inner(UU, dVdV)
     squared = parts + 2 * inner(UdU, dVV)
     size = max(inner(UU, VV + dVV + herm(dVV) + dVdV), 0.0) ** 0.5
     if squared < CANCELLED * parts:  # another factorisation of nearly the same X
-        return (difference_norm(old.left, old.right, new.left, new.right) / size if size > 0 else 0.0), size
+        difference = difference_norm(old.left, old.right, new.left, new.right)
+        return (difference / size if size > 0 else 0.0), size, slope
     difference = max(squared, 0.0) ** 0.5
     if size == 0:
-        return (0.0 if difference == 0 else 1.0), size
-    return difference / size, size
+        return (0.0 if difference == 0 else 1.0), size, slope
+    return difference / size, size, slope
 
 
-def _grams(old: Factors, new: Factors) -> tuple[tuple[Array, Array, Array], tuple[Array, Array, Array]]:
-    """(U′ᴴU′, U′ᴴΔU, ΔUᴴΔU) and (VᴴV, ΔVᴴV, ΔVᴴΔV)."""
+Triple = tuple[Array, Array, Array]
+
+
+def _sums(old: Factors, new: Factors, gradient: Factors) -> tuple[Triple, Triple, float]:
+    """(U′ᴴU′, U′ᴴΔU, ΔUᴴΔU), (VᴴV, ΔVᴴV, ΔVᴴΔV) and ‖∇F‖."""
     moved = new.moved
     if moved is not None and moved.start is old.wide_grams:  # a step along a curve, whose Gram matrices are known
         a, ((UD, VE), (DD, EE)) = moved.step, (moved.cross, moved.own)
-        return (new.wide_grams[0], a * (UD + a * DD), a * a * DD), (moved.start[1], a * herm(VE), a * a * EE)
-    (UU, UdU, dUdU), (VV, VdV, dVdV) = _moments(new.left, old.left, 1.0), _moments(old.right, new.right, -1.0)
-    return (UU, UdU, dUdU), (VV, herm(VdV), dVdV)
+        left, right = (new.wide_grams[0], a * (UD + a * DD), a * a * DD), (moved.start[1], a * herm(VE), a * a * EE)
+        return left, right, gradient.norm()
+    (UU, UdU, dUdU), slope_U = _moments(new.left, old.left, 1.0, gradient.left)
+    (VV, VdV, dVdV), slope_V = _moments(old.right, new.right, -1.0, gradient.right)
+    return (UU, UdU, dUdU), (VV, herm(VdV), dVdV), float(np.hypot(slope_U, slope_V))
 
 
-def _moments(F: Array, other: Array, sign: float) -> tuple[Array, Array, Array]:
-    """FᴴF, FᴴΔ and ΔᴴΔ for Δ = ±(F − other), a few rows at a time."""
-    parts = []
+def _moments(F: Array, other: Array, sign: float, slope: Array) -> tuple[Triple, float]:
+    """FᴴF, FᴴΔ and ΔᴴΔ for Δ = ±(F − other), a few rows at a time, and ‖∇‖ for the slope ∇ in F."""
+    parts: list[list[Array]] = []
+    squares: list[float] = []
     for rows in some_rows(F):
         own, d = rows_of(F, rows), sign * (rows_of(F, rows) - rows_of(other, rows))
-        prefetch_grams((own, own), (own, d), (d, d))
-        parts.append((gram(own, own), gram(own, d), gram(d, d)))
-    return tuple(sum(each[1:], each[0]) for each in zip(*parts, strict=True))
+        found, grams = products([] if parts else [(slope, slope)], [(own, own), (own, d), (d, d)])
+        squares += found
+        parts.append(grams)
+    own, cross, last = (sum(each[1:], each[0]) for each in zip(*parts, strict=True))
+    return (own, cross, last), squares[0] ** 0.5

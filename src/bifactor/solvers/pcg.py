@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, replace
 
-from bifactor.arrays import Array, prefetch_inners
-from bifactor.factors import Factors
+from bifactor.arrays import Array
+from bifactor.factors import Factors, inners
 from bifactor.problems.curve import FactorCurve
 from bifactor.problems.memory import run_memory
 from bifactor.problems.objective import Objective
@@ -94,14 +94,15 @@ class PCG(Solver[Conjugate]):
             return state
         own = self._with_blocks(problem, state.point.x, own)
         s = preconditioned(problem, state.point.x, g, self.damping * distance(problem, own.decrement), own.blocks)
-        prefetch_inners((g, s), *(() if own.last is None else ((own.last[0], s), (own.last[1], g))))
-        size, beta, d = g.inner(s), 0.0, None
-        if own.last is not None and own.decrement > 0:
+        if own.last is None or not own.decrement > 0:
+            size, beta, d = g.inner(s), 0.0, s
+        else:
             before, d = own.last
-            beta = max(0.0, (size - before.inner(s)) / own.decrement)
-            slope = beta * d.inner(g) - size  # of −S + βD⁻
+            size, cross, along = inners((g, s), (before, s), (d, g))
+            beta = max(0.0, (size - cross) / own.decrement)
+            slope = beta * along - size  # of −S + βD⁻
             beta = beta if slope <= -ORTHOGONAL * size else 0.0
-        d = s.negated_axpy_(beta, s if d is None else d)
+        d = s.negated_axpy_(beta, d)
         return replace(state, own=replace(own, d=d, last=None, decrement=size))
 
     def step(self, problem: Objective, state: State[Conjugate]) -> State[Conjugate]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from bifactor.arrays import Array, smallest_of
 from bifactor.blocks import Blocks, Exact, Shared, add_to_diagonal
-from bifactor.factors import Factors
+from bifactor.factors import Factors, inners
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import Point
 
@@ -32,7 +32,8 @@ def distance(problem: Objective, decrement: float) -> float:
 def first_decrement(problem: Objective, point: Point) -> float:
     """⟨∇F, S⟩ with blocks of the mean size, before any gradient has been preconditioned."""
     g, x = point.gradient, point.x
-    return g.inner(g) / max(problem.scale * x.inner(x), 1e-300)
+    slope, size = inners((g, g), (x, x))
+    return slope / max(problem.scale * size, 1e-300)
 
 
 def preconditioned(

@@ -7,6 +7,7 @@ import numpy as np
 
 from bifactor.arrays import epsilon
 from bifactor.errors import InputError
+from bifactor.factors import inners
 from bifactor.problems.curve import FactorCurve
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import Point, Stalled, Value
@@ -53,27 +54,29 @@ class Backtracking(StepSize[Tried]):
         return Tried(reciprocal(max(problem.scale, L_g) * point.x.spectral_norm_squared()), guessed=True)
 
     def next(self, path: FactorCurve, memory: Tried) -> Step:
-        x, eps, promise = path.point.x, epsilon(path.point.x.left), -path.slope
+        x, d, eps = path.point.x, path.d, epsilon(path.point.x.left)
+        slope, size, length = inners((path.point.gradient, d), (x, x), (d, d))
         eta = self.grow * memory.eta
         if memory.guessed:
             # If the decrease of a guess is lost in rounding, begin with a visible one, unless that is far off.
-            visible = 1e4 * eps * abs(path.point.value) / max(promise, 1e-300)
+            visible = 1e4 * eps * abs(path.point.value) / max(-slope, 1e-300)
             eta = visible if eta < visible < 1e6 * eta else eta
         eta = min(eta, path.longest)
-        taken = backtrack(partial(self._attempt, path), eta, eps * x.norm() / max(path.d.norm(), 1e-150), self.shrink)
+        attempt = partial(self._attempt, path, slope)
+        taken = backtrack(attempt, eta, eps * (size / max(length, 1e-300)) ** 0.5, self.shrink)
         if taken is None:
-            return Step(path.point, memory, Stalled(memory.eta * promise, abs(path.point.value)))
+            return Step(path.point, memory, Stalled(-memory.eta * slope, abs(path.point.value)))
         while memory.guessed:
-            further = self._attempt(path, 4 * taken.memory.eta) if 4 * taken.memory.eta <= path.longest else None
+            further = attempt(4 * taken.memory.eta) if 4 * taken.memory.eta <= path.longest else None
             if further is None or not further.point.value < taken.point.value:
                 break
             taken = further
         return taken
 
-    def _attempt(self, path: FactorCurve, eta: float) -> Step | None:
+    def _attempt(self, path: FactorCurve, slope: float, eta: float) -> Step | None:
         """The step, if it lowers F by enough."""
         trial, first = path.to(eta), path.point.value
-        enough = trial.value < first and trial.value <= first + self.decrease * eta * path.slope
+        enough = trial.value < first and trial.value <= first + self.decrease * eta * slope
         return Step(trial, Tried(eta)) if enough else None
 
 
@@ -146,10 +149,11 @@ class CurveSearch(StepSize[Searched]):
 
 def _usual(path: FactorCurve, memory: Searched) -> Step | None:
     """The step of the usual length, if it is known to be about the best."""
-    if not path.problem.f.quadratic or path.others or path.ahead is None or path.longest < path.ahead[0]:
+    bound = path.problem.f
+    if not (bound.quadratic and bound.explicit) or path.others or path.ahead is None or path.longest < path.ahead[0]:
         return None
     a, z = path.ahead
-    f, slopes = path.problem.f.slopes(z)
+    f, slopes = bound.slopes(z)
     value, first = f + float(np.polyval(path.polynomial[::-1], a)), path.point.value
     bend = 2 * (value - first - a * path.slope) / (a * a)
     best = -path.slope / bend if bend > 0 else np.inf
@@ -160,8 +164,8 @@ def _usual(path: FactorCurve, memory: Searched) -> Step | None:
 
 
 def _best(path: FactorCurve, guess: float) -> float | None:
-    quartic = None if path.others else path.curve.quartic
-    a = minimiser((quartic + path.polynomial).tolist()) if quartic is not None else _newton(path, guess)
+    quartic = path.curve.quartic  # first: a pass over blocks also brings what the terms need
+    a = _newton(path, guess) if quartic is None or path.others else minimiser((quartic + path.polynomial).tolist())
     return None if a is None else min(a, path.longest)
 
 

@@ -1,6 +1,7 @@
-"""Laws of losses."""
+"""Laws of losses, operators, functions, penalties, solvers, executors and datasets."""
 
 import pickle
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -8,20 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from bifactor.arrays import Array, gaussian, herm, inner
+from bifactor.arrays import Array, gaussian, herm, inner, to_device_of, to_numpy
 from bifactor.blocks import Shared
 from bifactor.data import BlockDataset, Dataset, Observations, RandomCells, RandomLines
+from bifactor.errors import InputError
+from bifactor.executors import AxpyArray, Block, BlockData, BlockResult, Executor, Streamed
 from bifactor.factors import Factors, Free
 from bifactor.inits import Random
 from bifactor.losses import DataFit, Loss, Squared
-from bifactor.operators import Bound, Evaluated, Featured, Operator, Recomputed, Scaled, Stacked
-from bifactor.penalties import Penalty
+from bifactor.operators import Bound, Evaluated, Featured, Operator, Partitioned, Recomputed, Scaled, Stacked
+from bifactor.operators.partitioned import Blocked
+from bifactor.penalties import Penalty, Ridge
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import Point, State
 from bifactor.running.checkpoint import pack_value
 from bifactor.running.result import Result, Status
 from bifactor.running.solve import solve
-from bifactor.solvers import Solver
+from bifactor.solvers import PCG, Solver
 from bifactor.testing.laws import close, size_of, true
 
 
@@ -401,3 +405,108 @@ def _cells(rows: Array, cols: Array) -> set[tuple[int, int]]:
 
 def _entries(data: Observations) -> list[tuple[int, int, float]]:
     return sorted(zip(data.rows.tolist(), data.cols.tolist(), data.values.tolist(), strict=True))
+
+
+# Laws of executors.
+
+WRONG = "This block is wrong."
+
+
+def check_executor(
+    executor: Executor,
+    store: Blocked,
+    others: Sequence[Executor] = (),
+    lose: Callable[[], None] | None = None,
+    seed: int = 0,
+) -> None:
+    """Check that passes over blocks give what they give on this machine, and runs the same bits whatever is lost.
+
+    Tall arrays are cut like the blocks and put together again, shared ones are the same for all blocks, sums are added,
+    small values are in the order of the blocks, and an error in a block is raised as it is. A few iterations of PCG
+    end where those with `executors.Streamed` end, up to rounding.
+
+    Parameters
+    ----------
+    executor : Executor
+        The executor.
+    store : BlockStore
+        Some blocks of a matrix with at least two rows and columns, e.g. `data.BlockStore.open(folder)`.
+    others : sequence of Executor
+        The same with other numbers of workers: they must find the same bits.
+    lose : callable, optional
+        A function that makes workers lose what they hold. It is called once during a run, which must end with the same
+        bits.
+    seed : int
+        The seed of the arrays and of the runs.
+    """
+    name = type(executor).__name__
+    _check_pass(name, executor, store, np.random.default_rng(seed))
+    _check_error(name, executor, store.parts)
+    known, found = (_run_on(one, store, seed) for one in (Streamed(), executor))
+    tol = float(np.finfo(store.dtype).eps) ** 0.5
+    close(f"{name}: a run is that on this machine", found.history.objective, known.history.objective, tol)
+    for other in (executor, *others):
+        _require_same(f"{name}: another run, and other workers, find the same bits", _run_on(other, store, seed), found)
+    if lose is not None:
+        once = [lose]
+        lossy = _run_on(executor, store, seed, lambda t, state: once.pop()() if t == 3 and once else None)
+        _require_same(f"{name}: a run that loses results finds the same bits", lossy, found)
+
+
+def _check_pass(name: str, executor: Executor, store: Blocked, rng: np.random.Generator) -> None:
+    parts, tol = store.parts, 1e3 * float(np.finfo(store.dtype).eps)
+    P, Q, D = (rng.standard_normal((k, 3)).astype(store.dtype) for k in (parts[-1].stop, 3, 3))
+    before = [np.array(a) for a in (P, Q, D)]
+    shared = Q, D, AxpyArray(Q + 0.5 * D, Q, D, 0.5)
+    known = Streamed().run_pass(parts, _start_and_values, _probe, (P,), shared, (2.0,))
+    further = Streamed().run_pass(parts, _start_and_values, _probe, known.tall, shared, (2.0,))
+    for own in (P, to_device_of(P, executor.like(parts))):
+        found = executor.run_pass(parts, _start_and_values, _probe, (own,), shared, (2.0,))
+        again = executor.run_pass(parts, _start_and_values, _probe, found.tall, shared, (2.0,))
+        unchanged = all(np.array_equal(a, b) for a, b in zip((P, Q, D), before, strict=True))
+        true(f"{name}: a pass does not change its arguments", unchanged)
+        for got, wanted in ((found, known), (again, further)):
+            true(f"{name}: small values are in the order of the blocks", got.each == wanted.each)
+            true(f"{name}: there are as many results as in a block", len(got.tall) == 1 and len(got.sums) == 3)
+            close(f"{name}: tall arrays are cut like the blocks", to_numpy(got.tall[0]), wanted.tall[0], tol)
+            for a, b in zip(got.sums, wanted.sums, strict=True):
+                close(f"{name}: sums are those over all blocks", a, b, tol)
+
+
+def _start_and_values(part: Block, loaded: BlockData) -> tuple[int, Array]:
+    return part.start, loaded.y
+
+
+def _probe(opened: tuple[int, Array], tall: tuple[Array], shared: tuple[Array, ...], number: float) -> BlockResult:
+    """Every kind of result, from every kind of argument."""
+    (start, y), (P,), (Q, D, S) = opened, tall, shared
+    return BlockResult((number * P @ (Q - D + S),), (P.T @ P, float(np.sum(y, dtype=np.float64)), 1), (start, y.size))
+
+
+def _check_error(name: str, executor: Executor, parts: Sequence[Block]) -> None:
+    try:
+        executor.run_pass(parts, _start_and_values, _fail, settings=(parts[-1].start,))
+        said = "no error"
+    except InputError as error:
+        said = str(error)
+    except Exception as error:
+        said = repr(error)
+    true(f"{name}: an error in a block is raised as it is, but there was {said}", said == WRONG)
+
+
+def _fail(opened: tuple[int, Array], tall: tuple[()], shared: tuple[()], wrong: int) -> BlockResult:
+    if opened[0] == wrong:
+        raise InputError(WRONG)
+    return BlockResult(sums=(1,))
+
+
+def _run_on(
+    executor: Executor, store: Blocked, seed: int, callback: Callable[[int, State], Any] | None = None
+) -> Result:
+    problem = Objective(Partitioned("squared", store, executor), Ridge(1.0))
+    return solve(problem, 2, PCG(), rng=seed, max_iter=6, tol=0.0, checkpoint_every=2, callback=callback)
+
+
+def _require_same(law: str, got: Result, wanted: Result) -> None:
+    pairs = (got.U, wanted.U), (got.V, wanted.V), (got.history.objective, wanted.history.objective)
+    true(law, all(np.array_equal(a, b) for a, b in pairs))

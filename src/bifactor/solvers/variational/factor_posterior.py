@@ -8,7 +8,7 @@ import scipy
 from scipy import sparse
 
 from bifactor._compat import cached_property
-from bifactor.arrays import Array, inner
+from bifactor.arrays import Array, inner, inners
 from bifactor.blocks import Exact
 from bifactor.factors import Factors
 from bifactor.kernels.row_blocks_reference import triangle
@@ -159,7 +159,7 @@ class Uncertainty(Penalty):
 
     def evaluate(self, x: Factors) -> tuple[float, Factors]:
         g = self._times(x)
-        value = self.constant + 0.5 * (inner(x.left, g[0]) + inner(x.right, g[1]))
+        value = self.constant + 0.5 * sum(inners((x.left, g[0]), (x.right, g[1])))
         if self.priors is None:
             return value, x.gradient(*g)
         first, second = self.priors
