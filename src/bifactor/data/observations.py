@@ -8,7 +8,7 @@ import scipy
 from scipy import sparse
 
 from bifactor import kernels
-from bifactor.arrays import Array, floating
+from bifactor.arrays import HOST_ARRAY, Array, floating
 from bifactor.arrays.sparse import coordinates, require_sound
 from bifactor.data.names import Names
 from bifactor.errors import InputError
@@ -65,7 +65,7 @@ class Observations:
 
     def held_out(self, fraction: float, seed: int) -> Array:
         """A mask of the entries that a hash of row, column and seed holds out, the same as in `BlockStore.held`."""
-        kernel = kernels.find("data.hash", np.float64, self.rows.size)
+        kernel = kernels.get("data.hash", HOST_ARRAY, self.rows.size)
         held: Array = kernel.hashed(self.rows, self.cols, seed) < fraction
         return held
 

@@ -14,7 +14,7 @@ import numpy as np
 from bifactor.arrays import Array, cast, common_dtype, dtype_of, herm, is_foreign, is_numpy, to_device_of, to_numpy
 from bifactor.arrays import inner as plain
 from bifactor.arrays import norm as plain_norm
-from bifactor.kernels import find
+from bifactor.kernels import get
 from bifactor.kernels.memory import empty
 from bifactor.kernels.threading import blas_at_most, run, shares
 
@@ -168,7 +168,7 @@ FLOAT32 = np.dtype(np.float32)
 
 def inner(a: Array, b: Array) -> float:
     """Re⟨a, b⟩."""
-    return float(find("blas", FLOAT32, a.size).inner(a, b)) if _single(a) and _single(b) else plain(a, b)
+    return float(get("blas", a, a.size).inner(a, b)) if _single(a) and _single(b) else plain(a, b)
 
 
 def norm(a: Array) -> float:

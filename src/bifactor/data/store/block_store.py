@@ -10,7 +10,7 @@ import numpy as np
 
 from bifactor import kernels
 from bifactor._compat import cached_property
-from bifactor.arrays import Array
+from bifactor.arrays import HOST_ARRAY, Array
 from bifactor.data.hash_reference import SCALE, bound
 from bifactor.data.names import Names
 from bifactor.data.observations import Observations, Origin
@@ -154,7 +154,7 @@ class Part:
 
     def _decoded(self, column: dict[str, Array], space: Workspace) -> BlockData:
         header = self.header
-        codec = kernels.find("data.store.codec", np.float32, header.size)
+        codec = kernels.get("data.store.codec", HOST_ARRAY, header.size)
         rows = self.stop - self.start
         if self.sieve is not None:
             column = self._sifted(column, self.sieve, codec, space)
@@ -389,7 +389,7 @@ class BlockStore:
             outer, inner = layout.counts
             longer[part.start : part.stop] = outer
             shorter += inner.astype(np.int64)
-            census = kernels.find("data.store.census", np.float64, y.size)
+            census = kernels.get("data.store.census", HOST_ARRAY, y.size)
             levels = census.tally(y, np.ones(y.size, bool), about, levels)
         if levels is not None:  # the values before they were rounded
             exact = {float(self.dtype.type(value)): value for value, _ in self.manifest.values.levels or ()}
@@ -421,7 +421,7 @@ def values_from_statistics(about: Array, levels: dict[float, int] | None) -> Val
 
 def is_held_out(rows: Array, cols: Array, fraction: float, seed: int) -> Array:
     """A mask of entries that a hash of row, column and seed holds out, the same as in `BlockStore.held`."""
-    found = kernels.find("data.hash", np.float64, rows.size).hashed(rows, cols, seed)
+    found = kernels.get("data.hash", HOST_ARRAY, rows.size).hashed(rows, cols, seed)
     below: Array = found < float(bound(fraction)) * SCALE
     return below
 
