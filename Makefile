@@ -38,7 +38,7 @@ $(VENV)-torch/.test: pyproject.toml
 	touch $@
 
 test-torch: $(VENV)-torch/.test
-	$(VENV)-torch/bin/python -m pytest --numprocesses 2 tests/test_libraries.py
+	$(VENV)-torch/bin/python -m pytest --numprocesses 2 tests/test_libraries.py tests/kernels/test_entries_torch.py
 
 # The site has an environment of its own too. Examples of the gallery are run; a warning is an error.
 .PHONY: docs docs-serve

@@ -38,7 +38,7 @@ def sweeps() -> list[Row]:
         work[:] = values
 
     candidates = {
-        "one sweep": lambda: kernels.compiled("transforms").walsh_hadamard(work),
+        "one sweep": lambda: kernels.get("transforms", work, work.size).walsh_hadamard(work),
         "forward of all strings": lambda: op.forward(U, U),
     }
     return in_turns("one call", f"{QUBITS} qubits, all strings", candidates, 51, reset=reset)

@@ -23,11 +23,11 @@ def one(dtype: type, repeats: int) -> list[Row]:
     signs = op.table.astype(dtype)
 
     def transform() -> None:
-        kernels.compiled("transforms").walsh_hadamard(work)
+        kernels.get("transforms", work, work.size).walsh_hadamard(work)
 
     def permuted() -> None:
-        kernels.compiled("transforms").place(work, op._to, op._code_to, signs, out)
-        kernels.compiled("transforms").walsh_hadamard(out)
+        kernels.get("transforms", work, work.size).place(work, op._to, op._code_to, signs, out)
+        kernels.get("transforms", out, out.size).walsh_hadamard(out)
 
     def cosine() -> None:
         fft.dct(x, norm="ortho", workers=thread_count())

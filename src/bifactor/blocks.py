@@ -264,7 +264,7 @@ def _kept_from_zero(values: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Exact(Blocks):
-    """Mᵢ given by its entries Mᵢ[k, l] with k ≤ l, in the order of `kernels.blocks_reference.triangle`."""
+    """Mᵢ given by its entries Mᵢ[k, l] with k ≤ l, in the order of `kernels.row_blocks_reference.triangle`."""
 
     packed: Array
     rank: int
@@ -333,7 +333,7 @@ class Exact(Blocks):
 
     @property
     def _kernel(self) -> ModuleType:
-        return kernels.find("row_blocks", self.packed.dtype, self.packed.size, self.rank)
+        return kernels.get("row_blocks", self.packed, self.packed.size, self.rank)
 
     @cached_property
     def _factor(self) -> Array:

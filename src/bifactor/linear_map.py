@@ -9,7 +9,8 @@ import numpy as np
 from scipy import sparse
 
 from bifactor import kernels
-from bifactor.arrays import HOST_ARRAY, Array, conj, dtype_of, empty_of, on_host, to_device_of
+from bifactor.arrays import HOST_ARRAY, Array, conj, dtype_of, empty_of, to_device_of, where, widest
+from bifactor.errors import InputError
 from bifactor.kernels import blas
 from bifactor.kernels.entry_layout import EntryLayout
 from bifactor.validation import require_rows
@@ -205,18 +206,26 @@ class Sampled(LinearMap):
 
     def matmul(self, V: Array) -> Array:
         require_rows(V, self.shape[1])
-        return on_host(self._kernel(V).left, self.layout, self.w, V)
+        return self._kernel(V).left(self.layout, self.w, V)
 
     def rmatmul(self, U: Array) -> Array:
         require_rows(U, self.shape[0])
-        return on_host(self._kernel(U).right, self.layout, self.w, U)
+        return self._kernel(U).right(self.layout, self.w, U)
 
     def products(self, U: Array, V: Array) -> tuple[Array, Array]:
         require_rows(U, self.shape[0])
         require_rows(V, self.shape[1])
-        left, right = on_host(self._kernel(U, V).both, self.layout, self.w, U, V)
+        left, right = self._kernel(U, V).both(self.layout, self.w, U, V)
         return left, right
 
     def _kernel(self, *factors: Array) -> ModuleType:
-        dtype = np.result_type(self.dtype, *(dtype_of(F) for F in factors))
-        return kernels.find("entries", dtype, self.layout.size, factors[0].shape[1])
+        return entry_kernels(self.layout.size, factors[0].shape[1], self.w, *factors)
+
+
+def entry_kernels(size: int, columns: int, *arrays: Array) -> ModuleType:
+    """The kernels for products at entries; `InputError` if the library of the arrays has none on their device."""
+    like = widest(*arrays)
+    kernel = kernels.get("entries", like, size, columns)
+    if kernel is None:
+        raise InputError(f"There is no kernel for arrays in {where(like)}. Move the data to the host.")
+    return kernel

@@ -41,9 +41,10 @@ def test_json():
 
 def test_wrong_kernels_are_found(monkeypatch):
     # Wrong for the doctor alone: a fit with such kernels breaks laws that the whole suite watches over.
-    right = bifactor.cli.doctor.compiled("entries")
+    right = bifactor.cli.doctor._entries(np.inf)
     wrong = SimpleNamespace(**{**vars(right), "dot": lambda layout, P, Q: np.zeros(layout.size)})
-    monkeypatch.setattr(bifactor.cli.doctor, "compiled", lambda operation: wrong)
+    plain = bifactor.cli.doctor._entries
+    monkeypatch.setattr(bifactor.cli.doctor, "_entries", lambda size: wrong if size else plain(size))
     done = invoke(code=1)
     assert "FAILED" in done.output
     assert "Delete numba's cache" in done.output

@@ -1,5 +1,7 @@
 """Passes over measurements, at a point and along a curve: compiled against reference, and both against their laws."""
 
+from types import SimpleNamespace
+
 import numba
 import numpy as np
 import pytest
@@ -32,14 +34,6 @@ def curve_of(make_problem):
     return make
 
 
-def compiled(loss, dtype):
-    return loss.pointwise, loss.parameter(dtype)
-
-
-def parts(loss):
-    return loss.value, loss.gradient, loss.curvature
-
-
 def tolerance(dtype):
     return 1e-4 if np.finfo(dtype).eps > 1e-10 else 1e-12
 
@@ -48,7 +42,7 @@ def tolerance(dtype):
 @weighted_or_not
 def test_loss_pass(loss, dtype, weighted, curve_of):
     z, _, _, y, weights = curve_of(loss, dtype, weighted, True)
-    value, slope = losses_numba.evaluate(*compiled(loss, dtype), z, y, weights)
+    value, slope = losses_numba.evaluate(loss, z, y, weights)
     w, tol = weights if weighted else 1, tolerance(dtype)
     assert value == pytest.approx(float(np.sum(w * loss.value(z, y))), rel=tol)
     np.testing.assert_allclose(slope, w * loss.gradient(z, y), rtol=tol, atol=tol)
@@ -61,8 +55,8 @@ def test_loss_pass(loss, dtype, weighted, curve_of):
 @pytest.mark.parametrize("a", [0.0, 0.3, -2.0])
 def test_compiled_line_equals_reference(loss, dtype, weighted, bent, a, curve_of):
     curve = curve_of(loss, dtype, weighted, bent)
-    got = losses_numba.line(*compiled(loss, dtype), *curve, a)
-    wanted = losses_reference.line(*parts(loss), *curve, a)
+    got = losses_numba.line(loss, *curve, a)
+    wanted = losses_reference.line(loss, *curve, a)
     np.testing.assert_allclose(got, wanted, rtol=tolerance(dtype))
     assert all(type(number) is float for number in (*got, *wanted))
 
@@ -72,13 +66,13 @@ def test_compiled_line_equals_reference(loss, dtype, weighted, bent, a, curve_of
 @bent_or_straight
 def test_advance_is_evaluate_of_the_moved_measurements(loss, dtype, weighted, bent, curve_of):
     z, z1, z2, y, weights = curve = curve_of(loss, dtype, weighted, bent)
-    value, slopes, moved = losses_numba.advance(*compiled(loss, dtype), *curve, 0.3)
-    there, slopes_there = losses_numba.evaluate(*compiled(loss, dtype), moved, y, weights)
+    value, slopes, moved = losses_numba.advance(loss, *curve, 0.3)
+    there, slopes_there = losses_numba.evaluate(loss, moved, y, weights)
     tol = tolerance(dtype)
     assert value == pytest.approx(there, rel=1e-14)
     np.testing.assert_allclose(slopes, slopes_there, rtol=4 * np.finfo(dtype).eps)
     np.testing.assert_allclose(moved, z + 0.3 * z1 + (0.09 * z2 if bent else 0), rtol=tol, atol=tol)
-    reference = losses_reference.advance(loss.value, loss.gradient, *curve, 0.3)
+    reference = losses_reference.advance(loss, *curve, 0.3)
     for got, wanted in zip((value, slopes, moved), reference, strict=True):
         np.testing.assert_allclose(got, wanted, rtol=tol, atol=tol)
     assert slopes.dtype == moved.dtype == dtype
@@ -89,7 +83,7 @@ def test_advance_is_evaluate_of_the_moved_measurements(loss, dtype, weighted, be
 @pytest.mark.parametrize("a", [0.0, 0.4, -1.3])
 def test_line_gives_the_derivatives(loss, weighted, bent, a, curve_of):
     curve = curve_of(loss, np.float64, weighted, bent)
-    _check_derivatives(lambda a: losses_numba.line(*compiled(loss, np.float64), *curve, a), a)
+    _check_derivatives(lambda a: losses_numba.line(loss, *curve, a), a)
 
 
 @weighted_or_not
@@ -98,7 +92,7 @@ def test_line_gives_the_derivatives(loss, weighted, bent, a, curve_of):
 def test_line_of_complex_measurements(each, weighted, bent, curve_of):
     curve = curve_of(each, np.complex128, weighted, bent)
     exact = isinstance(each, bf.losses.Squared)
-    _check_derivatives(lambda a: losses_reference.line(*parts(each), *curve, a), 0.4, second=exact)
+    _check_derivatives(lambda a: losses_reference.line(each, *curve, a), 0.4, second=exact)
 
 
 @both_precisions
@@ -118,7 +112,8 @@ def test_line_in_double_precision_whatever_the_arrays_hold(loss, curve_of):
     single = curve_of(loss, np.float32, True, True)
     double = [part.astype(np.float64) for part in single]
     parameter = np.float32(loss.parameter(np.float32)).astype(np.float64)
-    got, wanted = (losses_numba.line(loss.pointwise, parameter, *curve, 0.3) for curve in (single, double))
+    rounded = SimpleNamespace(pointwise=loss.pointwise, parameter=lambda dtype: parameter)
+    got, wanted = (losses_numba.line(rounded, *curve, 0.3) for curve in (single, double))
     np.testing.assert_allclose(got, wanted, rtol=1e-12)
 
 
@@ -132,7 +127,7 @@ def test_quartic_is_the_squared_loss_on_the_curve(dtype, weighted, bent, curve_o
     assert c.shape == (5,)
     assert c.dtype == np.float64
     for a in (0.0, 0.3, -2.0, 10.0):
-        value, first, second = losses_reference.line(*parts(squared), *curve, a)
+        value, first, second = losses_reference.line(squared, *curve, a)
         p = np.polynomial.Polynomial(c)
         wanted = [p(a), p.deriv()(a), p.deriv(2)(a)]
         np.testing.assert_allclose([value, first, second], wanted, rtol=tolerance(dtype))
@@ -142,8 +137,8 @@ def test_quartic_is_the_squared_loss_on_the_curve(dtype, weighted, bent, curve_o
 
 def test_one_measurement(loss, curve_of):
     curve = [part[:1] for part in curve_of(loss, np.float64, True, True)]
-    got = losses_numba.line(*compiled(loss, np.float64), *curve, 0.3)
-    np.testing.assert_allclose(got, losses_reference.line(*parts(loss), *curve, 0.3), rtol=1e-12)
+    got = losses_numba.line(loss, *curve, 0.3)
+    np.testing.assert_allclose(got, losses_reference.line(loss, *curve, 0.3), rtol=1e-12)
     np.testing.assert_allclose(losses_numba.quartic(*curve), losses_reference.quartic(*curve), rtol=1e-12)
 
 
@@ -190,7 +185,8 @@ def test_a_pointwise_defined_without_a_module():
         space,
     )
     assert space["half"].__module__ is None
+    half = SimpleNamespace(pointwise=space["half"], parameter=lambda dtype: 0.0)
     z, y = np.linspace(-1, 1, 50), np.zeros(50)
-    value, slope = losses_numba.evaluate(space["half"], 0.0, z, y, np.empty(0))
+    value, slope = losses_numba.evaluate(half, z, y, np.empty(0))
     assert value == pytest.approx(0.5 * np.sum(z**2))
     np.testing.assert_allclose(slope, z)

@@ -77,34 +77,31 @@ def test_compiled_passes_equal_the_reference(observed, loss, dtype, weighted, sh
     x, d = moving(f)
     (P, Q), (D, E) = f.sides(x.left, x.right), f.sides(d.left, d.right)
     A, B = f.sides(*(gaussian(rng, (k, 5), dtype) for k in shape))
-    pointwise, parts = f.fit.compiled(dtype)[:2], (loss.value, loss.gradient, loss.curvature)
     data = f.fit.arrays()
     assert all(part.dtype == dtype for part in data)
 
-    def same(one, compiled, reference, *sides):
-        got = getattr(entries_numba, one)(f.layout, *compiled, *data, *sides)
-        wanted = getattr(entries_reference, one)(f.layout, *reference, *data, *sides)
+    def same(one, *arguments):
+        got = getattr(entries_numba, one)(f.layout, *arguments)
+        wanted = getattr(entries_reference, one)(f.layout, *arguments)
         close(got, wanted, 1e-4 if dtype == np.float32 else 1e-12)
         for array in got:
             assert isinstance(array, float) or array.dtype in (dtype, np.float64)
         return got
 
-    _, SQ, SP = same("fused", pointwise, parts[:2], P, Q)
+    _, SQ, SP = same("fused", loss, *data, P, Q)
     assert SQ.dtype == SP.dtype == dtype
     for left, right in ((A, B), (A[:, :0], B), (A, B[:, :0])):
-        SB, SA = same("slopes", pointwise, parts[1:2], P, Q, left, right)
+        SB, SA = same("slopes", loss, *data, P, Q, left, right)
         assert SB.shape == (P.shape[0], right.shape[1])
         assert SA.shape == (Q.shape[0], left.shape[1])
         assert SB.dtype == SA.dtype == dtype
-    close(
-        entries_numba.slopes(f.layout, *pointwise, *data, P, Q, P, Q), (SQ, SP), 1e-5 if dtype == np.float32 else 1e-14
-    )
-    SQ, SP = same("bent", pointwise, parts[2:], P, Q, D, E)
+    close(entries_numba.slopes(f.layout, loss, *data, P, Q, P, Q), (SQ, SP), 1e-5 if dtype == np.float32 else 1e-14)
+    SQ, SP = same("bent", loss, *data, P, Q, D, E)
     assert SQ.dtype == SP.dtype == dtype
     for a in STEPS:
-        same("along", pointwise, parts, P, Q, D, E, a)
+        same("along", loss, *data, P, Q, D, E, a)
     if loss.quadratic:
-        same("quartic", (), (), P, Q, D, E)
+        same("quartic", *data, P, Q, D, E)
 
 
 def test_losses_of_ones_own_pass_in_blocks(observed, monkeypatch):

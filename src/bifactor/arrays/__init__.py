@@ -23,6 +23,7 @@ from bifactor.arrays.backends import (
     is_array,
     is_foreign,
     is_numpy,
+    library_of,
     namespace,
     on_host,
     on_this_machine,
@@ -30,6 +31,7 @@ from bifactor.arrays.backends import (
     to_device_of,
     to_numpy,
     where,
+    widest,
     zeros,
 )
 from bifactor.arrays.linalg import (
@@ -92,6 +94,7 @@ __all__ = [
     "is_foreign",
     "is_numpy",
     "largest_of",
+    "library_of",
     "match_precision",
     "mean_of",
     "namespace",
@@ -112,5 +115,6 @@ __all__ = [
     "triangular",
     "weighted_median",
     "where",
+    "widest",
     "zeros",
 ]

@@ -82,10 +82,15 @@ def same_library(*arrays: Any) -> bool:
     return len(kinds) <= 1
 
 
+def library_of(array: Any) -> str:
+    """The name of the library of an array."""
+    name: str = namespace(array).__name__
+    return name.removeprefix("array_api_compat.").partition(".")[0]
+
+
 def where(array: Any) -> str:
     """The library and the device of an array, for messages."""
-    library = namespace(array).__name__.removeprefix("array_api_compat.").partition(".")[0]
-    return f"{library} on {array_api_compat.device(array)}"
+    return f"{library_of(array)} on {array_api_compat.device(array)}"
 
 
 def to_numpy(array: Any) -> Any:
@@ -141,6 +146,12 @@ def dtype_of(array: Array) -> np.dtype:
 def common_dtype(*arrays: Array) -> np.dtype:
     """The common dtype of arrays."""
     return np.result_type(*(dtype_of(a) for a in arrays))
+
+
+def widest(*arrays: Array) -> Array:
+    """An array of the common dtype of arrays, in their library: the first of them, or an empty one."""
+    dtype = common_dtype(*arrays)
+    return arrays[0] if dtype_of(arrays[0]) == dtype else zeros((0,), dtype, arrays[0])
 
 
 def cast(array: Array, dtype: Any) -> Array:

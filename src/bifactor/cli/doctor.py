@@ -6,15 +6,17 @@ import tempfile
 import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import click
 import numpy as np
 from threadpoolctl import threadpool_info
 
+from bifactor import kernels
+from bifactor.arrays import HOST_ARRAY
 from bifactor.cli.options import json_option
 from bifactor.cli.output import DONE, FAILED, print_result
-from bifactor.kernels import compiled, entries_reference, has_compiled
 from bifactor.kernels.entry_layout import arrange
 from bifactor.kernels.threading import from_environment, thread_count, usable_cores
 from bifactor.losses import Squared
@@ -91,7 +93,7 @@ def _machine() -> dict[str, Any]:
 def _numba() -> dict[str, Any]:
     cache = _cache()
     return {
-        "compiled": has_compiled(np.float64),
+        "compiled": _entries(np.inf) is not _entries(0),
         "threads": thread_count(),
         # bifactor's kernels release the GIL and run on threads of its own, so no layer has to be installed.
         "threading_layer": "bifactor's own",
@@ -102,8 +104,14 @@ def _numba() -> dict[str, Any]:
 
 def _cache() -> Path | None:
     """The folder of numba's cache; None if there is none, or if compilation is turned off."""
-    stats = getattr(compiled("entries")._dot, "stats", None)
+    stats = getattr(getattr(_entries(np.inf), "_dot", None), "stats", None)
     return None if stats is None or stats.cache_path is None else Path(stats.cache_path)
+
+
+def _entries(size: float) -> ModuleType:
+    """The kernels for this many observed entries."""
+    kernel: ModuleType = kernels.get("entries", HOST_ARRAY, size)
+    return kernel
 
 
 def _writable(folder: Path) -> bool:
@@ -143,9 +151,7 @@ def _kernels() -> dict[str, Any]:
     rng = np.random.default_rng(0)
     layout, _ = arrange(rng.integers(300, size=5000), rng.integers(200, size=5000), 300, 200)
     P, Q, w = rng.standard_normal((300, 5)), rng.standard_normal((200, 5)), rng.standard_normal(5000)
-    pairs = [
-        (module.dot(layout, P, Q), *module.both(layout, w, P, Q)) for module in (compiled("entries"), entries_reference)
-    ]
+    pairs = [(kernel.dot(layout, P, Q), *kernel.both(layout, w, P, Q)) for kernel in map(_entries, (np.inf, 0))]
     error = max(float(np.max(np.abs(got - wanted))) for got, wanted in zip(*pairs, strict=True))
     return {
         "name": "compiled kernels agree with their reference",

@@ -15,7 +15,7 @@ import numpy as np
 
 from bifactor import kernels
 from bifactor._compat import cached_property
-from bifactor.arrays import Array
+from bifactor.arrays import HOST_ARRAY, Array
 from bifactor.data.hash_reference import SCALE, bound
 from bifactor.data.seen_items import BlockPairs, SeenItems, StoreAddress
 from bifactor.data.store.census_reference import LEAST, MOST, SIZE, SUM, WHOLE
@@ -90,7 +90,7 @@ class RandomCells:
             raise InputError(f"seed={self.seed!r} is not an integer ≥ 0. Pass one, such as 0.")
 
     def __call__(self, rows: Array, cols: Array, /) -> Array:
-        found = kernels.find("data.hash", np.float64, rows.size).hashed(rows, cols, self.seed)
+        found = kernels.get("data.hash", HOST_ARRAY, rows.size).hashed(rows, cols, self.seed)
         below: Array = found < float(bound(self.fraction)) * SCALE
         return below
 
@@ -405,7 +405,7 @@ class ValueTally:
     def add(self, values: Array, known: Array | None = None) -> None:
         """Add values, or those of them that are known."""
         if values.size:
-            census = kernels.find("data.store.census", np.float64, values.size)
+            census = kernels.get("data.store.census", HOST_ARRAY, values.size)
             known = np.ones(values.size, bool) if known is None else known
             self.levels = census.tally(values, known, self.about, self.levels)
 

@@ -25,7 +25,7 @@ from bifactor.arrays import (
 )
 from bifactor.arrays import inner as plain
 from bifactor.arrays import norm as plain_norm
-from bifactor.kernels import find
+from bifactor.kernels import get
 from bifactor.kernels.memory import empty
 from bifactor.kernels.threading import blas_at_most, run, shares
 
@@ -179,7 +179,7 @@ FLOAT32 = np.dtype(np.float32)
 
 def inner(a: Array, b: Array) -> float:
     """Re⟨a, b⟩."""
-    return float(find("blas", FLOAT32, a.size).inner(a, b)) if _single(a) and _single(b) else plain(a, b)
+    return float(get("blas", a, a.size).inner(a, b)) if _single(a) and _single(b) else plain(a, b)
 
 
 def inners(*pairs: tuple[Array, Array]) -> list[float]:

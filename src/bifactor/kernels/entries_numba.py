@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.kernels.compile import compiled, own, version
+from bifactor.kernels.compile import compiled, loop_arguments, own, version
 from bifactor.kernels.entry_layout import EntryLayout
+from bifactor.kernels.losses_reference import LossFunctions
 from bifactor.kernels.memory import empty, zeros
 from bifactor.kernels.threading import run, threads_for
 
@@ -119,10 +120,8 @@ def total(private: Array) -> Array:
     return private[0] if len(private) == 1 else private.sum(axis=0)
 
 
-# Passes over observed entries that compute z = PQᵀ when it is needed and store no array as long as the data.
-#
-# The functions are those of `passes_reference`, compiled for float32 and float64, on all cores. They are deterministic
-# for a fixed number of threads, as in `entries_numba`. Empty `weights` mean ones.
+# Passes over observed entries that compute z = PQᵀ when it is needed and store no array as long as the data. They are
+# deterministic for a fixed number of threads. Empty `weights` mean ones.
 
 Pointwise = Callable[..., Any]
 
@@ -264,18 +263,18 @@ def _quartic(start, stop, outer, inner, y, weights, P, Q, D, E):  # type: ignore
 
 
 def fused(
-    layout: EntryLayout, pointwise: Pointwise, parameter: Any, y: Array, weights: Array, P: Array, Q: Array
+    layout: EntryLayout, loss: LossFunctions, y: Array, weights: Array, P: Array, Q: Array
 ) -> tuple[float, Array, Array]:
     """Σ w·ℓ(z; y), S Q and Sᴴ P with S = w·ℓ′(z; y)."""
     P, Q = contiguous(P, Q)
-    values, SQ, SP = _accumulated(_fused(pointwise), layout, (y, weights, P.dtype.type(parameter), P, Q), P, Q)
+    pointwise, parameter, y, weights = loop_arguments(loss, y, weights, P.dtype)
+    values, SQ, SP = _accumulated(_fused(pointwise), layout, (y, weights, parameter, P, Q), P, Q)
     return float(sum(values)), SQ, SP
 
 
 def slopes(
     layout: EntryLayout,
-    pointwise: Pointwise,
-    parameter: Any,
+    loss: LossFunctions,
     y: Array,
     weights: Array,
     P: Array,
@@ -285,14 +284,14 @@ def slopes(
 ) -> tuple[Array, Array]:
     """S B and Sᴴ A with S = w·ℓ′(z; y); either of A and B may have no columns."""
     P, Q, A, B = contiguous(P, Q, A, B)
-    _, SB, SA = _accumulated(_slopes(pointwise), layout, (y, weights, P.dtype.type(parameter), P, Q, A, B), B, A)
+    pointwise, parameter, y, weights = loop_arguments(loss, y, weights, P.dtype)
+    _, SB, SA = _accumulated(_slopes(pointwise), layout, (y, weights, parameter, P, Q, A, B), B, A)
     return SB, SA
 
 
 def bent(
     layout: EntryLayout,
-    pointwise: Pointwise,
-    parameter: Any,
+    loss: LossFunctions,
     y: Array,
     weights: Array,
     P: Array,
@@ -302,14 +301,14 @@ def bent(
 ) -> tuple[Array, Array]:
     """S Q and Sᴴ P with S = w·ℓ″(z; y)·z₁, z₁ = DQᴴ + PEᴴ."""
     P, Q, D, E = contiguous(P, Q, D, E)
-    _, SQ, SP = _accumulated(_bent(pointwise), layout, (y, weights, P.dtype.type(parameter), P, Q, D, E), P, Q)
+    pointwise, parameter, y, weights = loop_arguments(loss, y, weights, P.dtype)
+    _, SQ, SP = _accumulated(_bent(pointwise), layout, (y, weights, parameter, P, Q, D, E), P, Q)
     return SQ, SP
 
 
 def along(
     layout: EntryLayout,
-    pointwise: Pointwise,
-    parameter: Any,
+    loss: LossFunctions,
     y: Array,
     weights: Array,
     P: Array,
@@ -320,7 +319,8 @@ def along(
 ) -> tuple[float, float, float]:
     """φ(a) = Σ w·ℓ(z(a); y) with z(a) = (P + aD)(Q + aE)ᴴ at the entries, and φ′(a) and φ″(a)."""
     P, Q, D, E = contiguous(P, Q, D, E)
-    fixed = (y, weights, P.dtype.type(parameter), P, Q, D, E, float(a))
+    pointwise, parameter, y, weights = loop_arguments(loss, y, weights, P.dtype)
+    fixed = (y, weights, parameter, P, Q, D, E, float(a))
     parts = run(_along(pointwise), [(*span, layout.outer, layout.inner, *fixed) for span in spans_for(layout, P)])
     value, first, second = (float(sum(part)) for part in zip(*parts, strict=True))
     return value, first, second
@@ -329,7 +329,7 @@ def along(
 def quartic(layout: EntryLayout, y: Array, weights: Array, P: Array, Q: Array, D: Array, E: Array) -> Array:
     """c₀ … c₄ with Σ w·½|z(a) − y|² = Σₖ cₖ aᵏ for every a."""
     P, Q, D, E = contiguous(P, Q, D, E)
-    fixed = (y, weights, P, Q, D, E)
+    fixed = (np.ascontiguousarray(y, P.dtype), np.ascontiguousarray(weights, P.dtype), P, Q, D, E)
     parts = run(_quartic, [(*span, layout.outer, layout.inner, *fixed) for span in spans_for(layout, P)])
     return np.array([sum(part) for part in zip(*parts, strict=True)])
 

@@ -15,7 +15,7 @@ from scipy import sparse
 from bifactor.arrays import Array, conj
 from bifactor.kernels import losses_reference
 from bifactor.kernels.entry_layout import EntryLayout
-from bifactor.kernels.losses_reference import Part
+from bifactor.kernels.losses_reference import LossFunctions
 
 BLOCK = 1 << 16
 
@@ -71,35 +71,31 @@ def _matrix(layout: EntryLayout, w: Array) -> Array:
     return sparse.coo_array((w, (layout.outer, layout.inner)), shape=shape)
 
 
-# The passes of `passes_numba` in NumPy and SciPy, some entries at a time: for complex factors and losses without a
-# compiled form, and the definition of the compiled passes.
-#
-# z = PQᴴ at the entries of a layout. A loss is given by its array methods, ℓ, ℓ′ and ℓ″; empty `weights` mean ones.
+# Passes over the entries, some of them at a time. z = PQᴴ at the entries of a layout; empty `weights` mean ones.
 
 PASS_BLOCK = 1 << 16
 
 
 def fused(
-    layout: EntryLayout, value: Part, gradient: Part, y: Array, weights: Array, P: Array, Q: Array
+    layout: EntryLayout, loss: LossFunctions, y: Array, weights: Array, P: Array, Q: Array
 ) -> tuple[float, Array, Array]:
     """Σ w·ℓ(z; y), S Q and Sᴴ P with S = w·ℓ′(z; y)."""
 
     def each(piece: EntryLayout, y: Array, w: Array) -> tuple[float, Array, Array]:
-        z = dot(piece, P, Q)
-        slope = losses_reference.weighted(gradient(z, y), w)
-        return losses_reference.total(value(z, y), w), *both(piece, slope, P, Q)
+        f, slope = losses_reference.evaluate(loss, dot(piece, P, Q), y, w)
+        return f, *both(piece, slope, P, Q)
 
     f, SQ, SP = _summed(each, layout, y, weights)
     return float(f), SQ, SP
 
 
 def slopes(
-    layout: EntryLayout, gradient: Part, y: Array, weights: Array, P: Array, Q: Array, A: Array, B: Array
+    layout: EntryLayout, loss: LossFunctions, y: Array, weights: Array, P: Array, Q: Array, A: Array, B: Array
 ) -> tuple[Array, Array]:
     """S B and Sᴴ A with S = w·ℓ′(z; y); either of A and B may have no columns."""
 
     def each(piece: EntryLayout, y: Array, w: Array) -> tuple[Array, Array]:
-        slope = losses_reference.weighted(gradient(dot(piece, P, Q), y), w)
+        slope = losses_reference.weighted(loss.gradient(dot(piece, P, Q), y), w)
         return both(piece, slope, A, B)
 
     SB, SA = _summed(each, layout, y, weights)
@@ -107,13 +103,13 @@ def slopes(
 
 
 def bent(
-    layout: EntryLayout, curvature: Part, y: Array, weights: Array, P: Array, Q: Array, D: Array, E: Array
+    layout: EntryLayout, loss: LossFunctions, y: Array, weights: Array, P: Array, Q: Array, D: Array, E: Array
 ) -> tuple[Array, Array]:
     """S Q and Sᴴ P with S = w·ℓ″(z; y)·z₁, z₁ = DQᴴ + PEᴴ."""
 
     def each(piece: EntryLayout, y: Array, w: Array) -> tuple[Array, Array]:
         z, (z1, _) = dot(piece, P, Q), curve(piece, P, Q, D, E)
-        return both(piece, losses_reference.weighted(curvature(z, y) * z1, w), P, Q)
+        return both(piece, losses_reference.weighted(loss.curvature(z, y) * z1, w), P, Q)
 
     SQ, SP = _summed(each, layout, y, weights)
     return SQ, SP
@@ -121,9 +117,7 @@ def bent(
 
 def along(
     layout: EntryLayout,
-    value: Part,
-    gradient: Part,
-    curvature: Part,
+    loss: LossFunctions,
     y: Array,
     weights: Array,
     P: Array,
@@ -135,7 +129,7 @@ def along(
     """φ(a) = Σ w·ℓ(z(a); y) with z(a) = (P + aD)(Q + aE)ᴴ at the entries, and φ′(a) and φ″(a)."""
 
     def each(piece: EntryLayout, y: Array, w: Array) -> tuple[float, ...]:
-        return losses_reference.line(value, gradient, curvature, *_moving(piece, P, Q, D, E), y, w, a)
+        return losses_reference.line(loss, *_moving(piece, P, Q, D, E), y, w, a)
 
     f, first, second = _summed(each, layout, y, weights)
     return float(f), float(first), float(second)

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.kernels.compile import compiled, own, version
+from bifactor.kernels.compile import compiled, loop_arguments, own, version
+from bifactor.kernels.losses_reference import LossFunctions
 from bifactor.kernels.memory import empty
 from bifactor.kernels.sparse_table import SparseTable
 from bifactor.kernels.threading import run, shares
@@ -47,53 +48,16 @@ def _evaluate(pointwise: Pointwise) -> Any:
                 total += values[t]
         return total
 
-    # See `passes_numba._fused`.
+    # See `entries_numba._fused`.
     return compiled(loss_pass, cache=own(pointwise))
 
 
-def evaluate(pointwise: Pointwise, parameter: float, z: Array, y: Array, weights: Array) -> tuple[float, Array]:
+def evaluate(loss: LossFunctions, z: Array, y: Array, weights: Array) -> tuple[float, Array]:
     """Σ w·ℓ(z; y) and w·ℓ′(z; y)."""
     z = np.ascontiguousarray(z)
+    pointwise, parameter, y, weights = loop_arguments(loss, y, weights, z.dtype)
     slope = empty(z.size, z.dtype)
-    return float(sum(_shared(_evaluate(pointwise), (z, y, weights, slope), z.dtype.type(parameter)))), slope
-
-
-@cache
-def _slopes(pointwise: Pointwise) -> Any:
-    stamp = version(pointwise) if own(pointwise) else 0
-
-    def slopes_pass(kept, factor, y, weights, slope, parameter, v):  # type: ignore[no-untyped-def]
-        total, values = 0.0 * stamp, np.empty(BLOCK)
-        for start in range(0, kept.size, BLOCK):
-            block = slice(start, start + BLOCK)
-            places, factors, ys, ws, ds = kept[block], factor[block], y[block], weights[block], slope[block]
-            for t in range(places.size):
-                f, d, _ = pointwise(factors[t] * v[places[t]], ys[t], parameter)
-                if ws.size:
-                    f *= ws[t]
-                    d *= ws[t]
-                values[t] = f
-                ds[t] = d
-            for t in range(places.size):
-                total += values[t]
-        return total
-
-    return compiled(slopes_pass, cache=own(pointwise))
-
-
-def sampled_slopes(
-    pointwise: Pointwise,
-    parameter: float,
-    kept: Array,
-    factor: Array,
-    y: Array,
-    weights: Array,
-    v: Array,
-    slope: Array,
-) -> float:
-    """Σ w·ℓ(z; y) with z = factor·v[kept]; w·ℓ′ is written to `slope`. It is fast if `kept` is ascending."""
-    arrays = (kept, factor, y, weights, slope)
-    return float(sum(_shared(_slopes(pointwise), arrays, v.dtype.type(parameter), v)))
+    return float(sum(run_shared(_evaluate(pointwise), (z, y, weights, slope), parameter))), slope
 
 
 @cache
@@ -125,13 +89,14 @@ def _advance(pointwise: Pointwise) -> Any:
 
 
 def advance(
-    pointwise: Pointwise, parameter: float, z: Array, z1: Array, z2: Array, y: Array, weights: Array, a: float
+    loss: LossFunctions, z: Array, z1: Array, z2: Array, y: Array, weights: Array, a: float
 ) -> tuple[float, Array, Array]:
     """Σ w·ℓ(z(a); y), w·ℓ′(z(a); y) and z(a) = z + a·z₁ + a²·z₂: `evaluate` at z(a)."""
     z, z1, z2 = (np.ascontiguousarray(part) for part in (z, z1, z2))
+    pointwise, parameter, y, weights = loop_arguments(loss, y, weights, z.dtype)
     slope, moved = empty(z.size, z.dtype), empty(z.size, z.dtype)
     arrays = (z, z1, z2, y, weights, slope, moved)
-    return float(sum(_shared(_advance(pointwise), arrays, z.dtype.type(parameter), float(a)))), slope, moved
+    return float(sum(run_shared(_advance(pointwise), arrays, parameter, float(a)))), slope, moved
 
 
 @cache
@@ -158,14 +123,15 @@ def _line(pointwise: Pointwise) -> Any:
 
 
 def line(
-    pointwise: Pointwise, parameter: float, z: Array, z1: Array, z2: Array, y: Array, weights: Array, a: float
+    loss: LossFunctions, z: Array, z1: Array, z2: Array, y: Array, weights: Array, a: float
 ) -> tuple[float, float, float]:
     """φ(a) = Σ w·ℓ(z(a); y) with z(a) = z + a·z₁ + a²·z₂, and its derivatives φ′(a) and φ″(a).
 
     φ′ = Σ w·ℓ′·(z₁ + 2a·z₂), φ″ = Σ w·[ℓ″·(z₁ + 2a·z₂)² + 2ℓ′·z₂].
     """
+    pointwise, parameter, y, weights = loop_arguments(loss, y, weights, z.dtype)
     arrays = (np.ascontiguousarray(z), np.ascontiguousarray(z1), np.ascontiguousarray(z2), y, weights)
-    parts = _shared(_line(pointwise), arrays, z.dtype.type(parameter), float(a))
+    parts = run_shared(_line(pointwise), arrays, parameter, float(a))
     value, first, second = (float(sum(part)) for part in zip(*parts, strict=True))
     return value, first, second
 
@@ -190,8 +156,9 @@ def _quartic(z, z1, z2, y, weights):  # type: ignore[no-untyped-def]
 
 def quartic(z: Array, z1: Array, z2: Array, y: Array, weights: Array) -> Array:
     """c₀ … c₄ with Σ w·½(z + a·z₁ + a²·z₂ − y)² = c₀ + c₁a + c₂a² + c₃a³ + c₄a⁴ for every a."""
-    arrays = (np.ascontiguousarray(z), np.ascontiguousarray(z1), np.ascontiguousarray(z2), y, weights)
-    return np.array([sum(part) for part in zip(*_shared(_quartic, arrays), strict=True)])
+    z, z1, z2 = (np.ascontiguousarray(part) for part in (z, z1, z2))
+    arrays = (z, z1, z2, np.ascontiguousarray(y, z.dtype), np.ascontiguousarray(weights, z.dtype))
+    return np.array([sum(part) for part in zip(*run_shared(_quartic, arrays), strict=True)])
 
 
 @compiled
@@ -204,23 +171,23 @@ def chord(z: Array, there: Array, z2: Array, a: float) -> Array:
     """z₁ = (z(a) − z)/a − a·z₂, where `there` is z(a) = z + a·z₁ + a²·z₂."""
     z, there, z2 = (np.ascontiguousarray(part) for part in (z, there, z2))
     z1 = empty(z.size, z.dtype)
-    _shared(_chord, (z, there, z2, z1), z.dtype.type(a))
+    run_shared(_chord, (z, there, z2, z1), z.dtype.type(a))
     return z1
 
 
-def _shared(kernel: Any, arrays: tuple[Array, ...], *settings: Any) -> list[Any]:
+def run_shared(kernel: Any, arrays: tuple[Array, ...], *settings: Any) -> list[Any]:
     """The kernel on each thread's slices of the arrays; a slice of an empty one is empty."""
     cuts = shares(arrays[0].size)
     return run(kernel, [(*(array[start:stop] for array in arrays), *settings) for start, stop in cuts])
 
 
-# A loss and its derivatives at all cells of some rows, compiled; the same function as in `cells_reference`.
+# A loss and its derivatives at all cells of some rows.
 #
 # All values of a row, stored or not, are written to an array, so that one loop without branches handles all its cells,
 # with SIMD.
 
 TILE = 1024
-"""The number of cells whose losses are stored before they are summed; see `losses_numba.BLOCK`."""
+"""The number of cells whose losses are stored before they are summed; see `BLOCK`."""
 
 
 @cache
@@ -260,10 +227,10 @@ def _derivatives(pointwise: Pointwise, weighted: bool, bent: bool) -> Any:
     return compiled(cells_pass, cache=own(pointwise))
 
 
-def derivatives(pointwise: Pointwise, parameter: Any, sheet: SparseTable, first: int, Z: Array, C: Array) -> Array:
+def derivatives(loss: LossFunctions, sheet: SparseTable, first: int, Z: Array, C: Array) -> Array:
     """Σ w·ℓ(z; y) of each row; w·ℓ′(z; y) is written to Z, and w·ℓ″(z; y) to C, unless it has no rows."""
     totals, bent = np.empty(len(Z)), len(C) > 0
-    numbers = sheet.dtype.type(sheet.rest), sheet.row_weights, Z.dtype.type(parameter)
-    kernel = _derivatives(pointwise, sheet.own.size > 0, bent)
+    numbers = sheet.dtype.type(sheet.rest), sheet.row_weights, Z.dtype.type(loss.parameter(Z.dtype))
+    kernel = _derivatives(loss.pointwise, sheet.own.size > 0, bent)
     kernel(Z, C if bent else Z, first, sheet.indptr, sheet.cols, sheet.y, sheet.own, *numbers, totals)
     return totals

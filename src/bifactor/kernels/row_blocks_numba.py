@@ -1,7 +1,7 @@
 """Small Hermitian matrices, one for each row of a factor, compiled for float32 and float64, on all cores.
 
 A matrix is stored as its lower triangle, row by row: (0,0), (1,0), (1,1), (2,0), … The functions are those of
-`blocks_reference`.
+`row_blocks_reference`.
 """
 
 from collections.abc import Callable
@@ -12,9 +12,10 @@ import numpy as np
 from numba.extending import register_jitable
 
 from bifactor.arrays import Array
-from bifactor.kernels.compile import compiled, own, version
+from bifactor.kernels.compile import compiled, loop_arguments, own, version
 from bifactor.kernels.entries_numba import contiguous
 from bifactor.kernels.entry_layout import EntryLayout
+from bifactor.kernels.losses_reference import LossFunctions
 from bifactor.kernels.threading import run, shares, threads_for
 
 Pointwise = Callable[..., Any]
@@ -50,10 +51,9 @@ def _sums(pointwise: Pointwise) -> Any:
     return compiled(sums_pass, cache=own(pointwise))
 
 
-def sums(
+def curvature_sums(
     layout: EntryLayout,
-    pointwise: Pointwise,
-    parameter: Any,
+    loss: LossFunctions,
     y: Array,
     weights: Array,
     P: Array,
@@ -67,10 +67,11 @@ def sums(
     q is w·ℓ″(z; y) with z = PQᵀ; `span` is the range of rows to compute.
     """
     P, Q, B = contiguous(P, Q, B)
+    pointwise, parameter, y, weights = loop_arguments(loss, y, weights, P.dtype)
     first, last = span
     out = np.zeros((last - first, B.shape[1] * (B.shape[1] + 1) // 2), P.dtype)
     sides = (layout.inner, layout.outer) if inner else (layout.outer, layout.inner)
-    fixed = (layout.outer, layout.inner, y, weights, P.dtype.type(parameter), P, Q, B, *sides)
+    fixed = (layout.outer, layout.inner, y, weights, parameter, P, Q, B, *sides)
     parts = threads_for(layout.size * out.shape[1])
     calls = [
         (start, stop, *fixed, low, high, out[low - first : high - first])

@@ -12,8 +12,9 @@ from functools import lru_cache
 import numpy as np
 
 from bifactor.arrays import Array, conj
-from bifactor.kernels import entries_reference
+from bifactor.kernels import entries_reference, losses_reference
 from bifactor.kernels.entry_layout import EntryLayout
+from bifactor.kernels.losses_reference import LossFunctions
 
 CHUNK = 2_000_000
 """The largest number of numbers in a temporary array."""
@@ -36,6 +37,22 @@ def sums(layout: EntryLayout, q: Array, B: Array, inner: bool, span: tuple[int, 
         squares = conj(B[:, first[part]]) * B[:, second[part]]
         found[:, part] = product(layout, q, squares)[slice(*span)]
     return found
+
+
+def curvature_sums(
+    layout: EntryLayout,
+    loss: LossFunctions,
+    y: Array,
+    weights: Array,
+    P: Array,
+    Q: Array,
+    B: Array,
+    inner: bool,
+    span: tuple[int, int],
+) -> Array:
+    """The sums with q = w·ℓ″(z; y), z = PQᴴ."""
+    q = losses_reference.weighted(loss.curvature(entries_reference.dot(layout, P, Q), y), weights)
+    return sums(layout, q, B, inner, span)
 
 
 def cholesky(packed: Array, rank: int) -> Array:

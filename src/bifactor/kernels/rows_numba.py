@@ -13,7 +13,8 @@ import numpy as np
 from numba.extending import register_jitable
 
 from bifactor.arrays import Array
-from bifactor.kernels.compile import compiled, own, version
+from bifactor.kernels.compile import compiled, loop_arguments, own, version
+from bifactor.kernels.losses_reference import LossFunctions
 from bifactor.kernels.rows_reference import DECREASE, FLOOR, NEGLIGIBLE_DECREASE, ROUNDING, SHORTEST, STEPS, VISIBLE
 from bifactor.kernels.threading import run, threads_for
 
@@ -182,8 +183,7 @@ def _fit(pointwise: Pointwise) -> Any:
 
 
 def fit(
-    pointwise: Pointwise,
-    parameter: Any,
+    loss: LossFunctions,
     y: Array,
     weights: Array,
     ends: Array,
@@ -194,20 +194,20 @@ def fit(
     ridge: Array,
     forms: Array,
     shares: Array,
-    quadratic: bool = False,
 ) -> Array:
     """argmin over the columns of U from `first` on of Σ w·ℓ(z; y) + ½Σ ρᵢₖ|uᵢₖ|² + ½Σ sᵢₖ uᵢFₖuᵢᵀ, z = U Vᵀ at entries.
 
     Entries are sorted by rows: those of row i end at `ends[i]`; `other` holds their columns. `ridge` has a ρ for each
     row and unknown column, `forms` has the symmetric F of all columns, and `shares` has their s for each row. If ℓ is
-    `quadratic`, the curvature is constant and computed once.
+    quadratic, the curvature is constant and computed once.
     """
     U, V = np.array(U, order="C"), np.ascontiguousarray(V, dtype=U.dtype)
+    pointwise, parameter, y, weights = loop_arguments(loss, y, weights, U.dtype)
     work = (y.size + len(forms) * len(ends)) * (V.shape[1] ** 2 + 1)
     parts = max(1, min(len(ends), threads_for(work)))
     cuts = np.searchsorted(ends, y.size * np.arange(1, parts) / parts, side="left")
     bounds = np.unique(np.r_[0, cuts, len(ends)])
     most = int(np.diff(ends, prepend=0).max(initial=0))
-    settings = (ends, other, y, weights, U.dtype.type(parameter), V, U, first, ridge, forms, shares, quadratic, most)
+    settings = (ends, other, y, weights, parameter, V, U, first, ridge, forms, shares, loss.quadratic, most)
     run(_fit(pointwise), [(int(a), int(b), *settings) for a, b in pairwise(bounds)])
     return U

@@ -1,12 +1,11 @@
 """The best row of a factor for its known entries, in NumPy: for losses without a compiled form."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 from bifactor.arrays import Array, conj, real
 from bifactor.kernels import entries_reference, row_blocks_reference
 from bifactor.kernels.entry_layout import EntryLayout
+from bifactor.kernels.losses_reference import LossFunctions
 
 STEPS, HALVINGS = 100, 40
 """The largest numbers of Newton steps, and of halvings of a step."""
@@ -26,13 +25,9 @@ slopes are then 1e-10."""
 FLOOR = 1e-12
 """The share of its trace that is added to the block of a row, which may be singular with few observations."""
 
-Part = Callable[[Array, Array], Array]
-
 
 def fit(
-    value: Part,
-    gradient: Part,
-    curvature: Part,
+    loss: LossFunctions,
     y: Array,
     weights: Array,
     ends: Array,
@@ -58,7 +53,7 @@ def fit(
     def values(rows: Array, mask: Array, i: Array) -> tuple[Array, Array, Array]:
         """z at the entries of some rows, the objective of each, and its slopes without the entries."""
         z = np.einsum("tk,tk->t", rows[i], conj(V[other[mask]]))
-        losses = np.bincount(i, w[mask] * value(z, y[mask]), minlength=len(rows))
+        losses = np.bincount(i, w[mask] * loss.value(z, y[mask]), minlength=len(rows))
         slopes = np.einsum("iq,qkh,ik->ih", shares[busy], forms, rows) + whole[busy] * rows
         return z, losses + 0.5 * np.sum(real(conj(slopes) * rows), axis=1), slopes[:, first:]
 
@@ -69,9 +64,9 @@ def fit(
         i, rows = place[row[mask]], U[busy]
         z, here, slopes = values(rows, mask, i)
         layout = EntryLayout(i, other[mask], busy.size, len(V), np.array([0, i.size]))
-        slopes += entries_reference.left(layout, w[mask] * gradient(z, y[mask]), V[:, first:])
+        slopes += entries_reference.left(layout, w[mask] * loss.gradient(z, y[mask]), V[:, first:])
         more = np.einsum("iq,qkh->ikh", shares[busy], forms[:, first:, first:])
-        steps = _steps(layout, w[mask] * curvature(z, y[mask]), V[:, first:], slopes, ridge[busy], more)
+        steps = _steps(layout, w[mask] * loss.curvature(z, y[mask]), V[:, first:], slopes, ridge[busy], more)
         promised = np.sum(real(conj(slopes) * steps), axis=1)
         start = np.abs(here) + promised if step == 0 else start
         goes = promised > NEGLIGIBLE_DECREASE * np.maximum(VISIBLE * start[busy], np.abs(here))

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from bifactor._compat import cached_property
 from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.kernels import pointwise
+from bifactor.kernels.losses_reference import record_type
 from bifactor.kernels.pointwise import SHIFTED
 from bifactor.losses.base import Loss, Targets
 from bifactor.validation import require_instance
@@ -121,13 +123,23 @@ class Grouped(Loss):
 
     def parameter(self, dtype: Any) -> Any:
         """A table with a row for each group: which loss, its shift and its parameters, zeros after the last."""
+        if dtype not in self._tables:
+            self._tables[dtype] = self._table(dtype)
+        return self._tables[dtype]
+
+    @cached_property
+    def _tables(self) -> dict[Any, Array]:
+        """The parameters in each precision, for every pass over the measurements needs them."""
+        return {}
+
+    def _table(self, dtype: Any) -> Array:
         rows = []
         for loss in self.losses:
             base, shift = _base(loss)
             parameters = np.atleast_1d(base.parameter(dtype)).tolist()
             rows.append([float(pointwise.CODES[base.pointwise]), shift, *parameters])
         width = max(map(len, rows))
-        return [row + [0.0] * (width - len(row)) for row in rows]
+        return np.array([row + [0.0] * (width - len(row)) for row in rows], dtype)
 
     def value(self, z: Array, y: Array) -> Array:
         return self._each("value", z, y, np.finfo(z.dtype).dtype)
@@ -209,7 +221,3 @@ def records(losses: Sequence[Loss], y: Array, group: Any) -> tuple[tuple[Loss, .
     found = np.empty(y.shape, record_type(y.dtype))
     found["y"], found["group"] = y, index
     return suited, found
-
-
-def record_type(dtype: Any) -> np.dtype:
-    return np.dtype([("y", dtype), ("group", np.uint8)], align=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,6 @@ from bifactor.arrays import (
     is_foreign,
     namespace,
     on_host,
-    on_this_machine,
     same_library,
     to_device_of,
     to_numpy,
@@ -29,9 +29,8 @@ from bifactor.arrays import (
 )
 from bifactor.describe import describe
 from bifactor.errors import InputError, SmoothnessError
-from bifactor.kernels import losses_reference
 from bifactor.losses.base import Loss
-from bifactor.losses.composite import Grouped, record_type, records
+from bifactor.losses.composite import Grouped, records
 from bifactor.losses.named import loss_of
 from bifactor.validation import require_finite
 
@@ -82,25 +81,13 @@ def check_range(a: Array, name: str, precision: Any) -> None:
         )
 
 
-def compiled_form(
-    loss: Loss, values: Array, group: Array | None, arrays: tuple[Array, Array], dtype: Any
-) -> tuple[Any, Any, Array, Array] | None:
-    """A loss and data in the form that compiled loops need, or None; see `DataFit.compiled`."""
-    unknown = loss.pointwise is None or dtype_of(values).kind == "c"
-    if unknown or not on_this_machine(values):
-        return None
-    y, w = (to_numpy(a) for a in arrays)
-    y = np.ascontiguousarray(y, dtype=dtype if group is None else record_type(dtype))
-    return loss.pointwise, loss.parameter(dtype), y, np.ascontiguousarray(w, dtype=dtype)
-
-
 Moving = tuple[Array, Array, Array]
 """(z, z₁, z₂): measurements that move as z(a) = z + a·z₁ + a²·z₂. An empty z₂ means zeros."""
 
 
 @dataclass(frozen=True, eq=False)
 class DataFit:
-    """f(z) = Σᵢ wᵢ ℓ(zᵢ; yᵢ). The only place where a compiled form of a loss is looked up.
+    """f(z) = Σᵢ wᵢ ℓ(zᵢ; yᵢ).
 
     Parameters
     ----------
@@ -290,11 +277,7 @@ class DataFit:
 
     def evaluate(self, z: Array) -> tuple[float, Array]:
         """f and its derivatives ∂f/∂z."""
-        compiled = self.compiled(dtype_of(z))
-        if compiled is not None:
-            return on_host(kernels.compiled("losses").evaluate, *compiled[:2], z, *compiled[2:])
-        slope = self.loss.gradient(z, self.y)
-        return self.value(z), slope if self.weights is None else self.weights * slope
+        return self._kernel(z).evaluate(self.loss, z, *self.arrays())
 
     def curvature(self, z: Array) -> Array:
         """∂²f/∂z², one number per measurement."""
@@ -303,42 +286,23 @@ class DataFit:
 
     def quartic(self, curve: Moving) -> Array | None:
         """Five numbers c with f(z(a)) = Σₖ cₖ aᵏ if ℓ is quadratic, otherwise None."""
-        if not self.quadratic:
-            return None
-        compiled = self.compiled(dtype_of(curve[0]))
-        if compiled is not None:
-            return to_numpy(on_host(kernels.compiled("losses").quartic, *curve, *compiled[2:]))
-        return losses_reference.quartic(*curve, *self.arrays())
+        return to_numpy(self._kernel(curve[0]).quartic(*curve, *self.arrays())) if self.quadratic else None
 
     def along(self, curve: Moving, a: float) -> tuple[float, float, float]:
         """φ(a) = f(z(a)), φ′(a) and φ″(a)."""
-        compiled = self.compiled(dtype_of(curve[0]))
-        if compiled is not None:
-            return on_host(kernels.compiled("losses").line, *compiled[:2], *curve, *compiled[2:], a)
-        parts = self.loss.value, self.loss.gradient, self.loss.curvature
-        return losses_reference.line(*parts, *curve, *self.arrays(), a)
+        return self._kernel(curve[0]).line(self.loss, *curve, *self.arrays(), a)
 
     def advance(self, curve: Moving, a: float) -> tuple[float, Array, Array]:
         """f and ∂f/∂z at z(a), and z(a)."""
-        compiled = self.compiled(dtype_of(curve[0]))
-        if compiled is not None:
-            return on_host(kernels.compiled("losses").advance, *compiled[:2], *curve, *compiled[2:], a)
-        return losses_reference.advance(self.loss.value, self.loss.gradient, *curve, *self.arrays(), a)
+        return self._kernel(curve[0]).advance(self.loss, *curve, *self.arrays(), a)
 
-    def compiled(self, dtype: Any, columns: int = 1) -> tuple[Any, Any, Array, Array] | None:
-        """(pointwise loss, its parameter, y, weights or an empty array), as compiled loops need them for this dtype.
+    def _kernel(self, z: Array) -> ModuleType:
+        return kernels.get("losses", z, self.loop_size)
 
-        None if there is no compiled form, or if the data, with factors of this many columns, are too few for it.
-        """
-        if not kernels.has_compiled(dtype, self.y.shape[0], columns):
-            return None
-        held = self.__dict__.setdefault("_held", {})  # kept: small problems need it in every short pass
-        if dtype not in held:
-            held[dtype] = compiled_form(self.loss, self.values, self.group, self.arrays(), dtype)
-        return held[dtype]
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_held"}
+    @property
+    def loop_size(self) -> int:
+        """The number of measurements for compiled loops: 0 if the loss has no form for one measurement."""
+        return 0 if self.loss.pointwise is None or self.dtype.kind == "c" else int(self.y.shape[0])
 
     def arrays(self) -> tuple[Array, Array]:
         """y, and the weights or an empty array."""

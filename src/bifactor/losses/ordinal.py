@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bifactor._compat import cached_property
 from bifactor.arrays import Array, expit, namespace, to_numpy
 from bifactor.errors import InputError
 from bifactor.kernels import pointwise
@@ -169,6 +170,10 @@ class Ordinal(Loss):
 
     def parameter(self, dtype: Any) -> tuple[float, ...]:
         """The number of levels, the cuts between them, the thresholds with −∞ and ∞, and the constant of each level."""
+        return self._numbers
+
+    @cached_property
+    def _numbers(self) -> tuple[float, ...]:
         edges = np.array([-np.inf, *self._known[1], np.inf])
         return (float(len(self._known[0])), *self._cuts, *edges, *_added(np.diff(edges)))
 

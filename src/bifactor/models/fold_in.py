@@ -11,7 +11,7 @@ from bifactor.arrays import Array
 from bifactor.blocks import Exact, Shared
 from bifactor.errors import InputError
 from bifactor.factors import Free
-from bifactor.kernels import blas, rows_reference
+from bifactor.kernels import blas
 from bifactor.kernels.rows_reference import DECREASE, FLOOR, HALVINGS, NEGLIGIBLE_DECREASE, ROUNDING, STEPS, VISIBLE
 from bifactor.operators import Entries
 from bifactor.operators.full_table import FullTable
@@ -44,14 +44,11 @@ def fold_in(problem: Problem, V: Array, ridge: float | Array, centre: Array | No
     require_rows(V, problem.shape[1])
     rows = operator.rows
     order = np.argsort(rows, kind="stable")
-    fit, loss = problem.f.fit.take(order), problem.loss
+    fit = problem.f.fit.take(order)
     places = np.cumsum(np.bincount(rows, minlength=problem.shape[0])), operator.cols[order]
-    first, compiled = int(columns[0]), fit.compiled(U.dtype, width)
+    kernel = kernels.get("rows", U, fit.loop_size, width)
     terms = _ridges(ridge, (len(U), columns.size)), *_forms(problem, V)
-    if compiled is not None:
-        return kernels.compiled("rows").fit(*compiled, *places, U, V, first, *terms, loss.quadratic)
-    parts = loss.value, loss.gradient, loss.curvature
-    return rows_reference.fit(*parts, *fit.arrays(), *places, U, V, first, *terms)
+    return kernel.fit(problem.loss, *fit.arrays(), *places, U, V, int(columns[0]), *terms)
 
 
 def _around(problem: Problem, V: Array, ridge: float | Array, centre: Array) -> Array:

@@ -19,7 +19,6 @@ from bifactor.arrays import (
     gaussian,
     hstack,
     is_complex,
-    on_host,
     to_device_of,
     to_numpy,
 )
@@ -517,7 +516,7 @@ class Measured(DataBound):
             return MeasuredCurve(self, (z, *self.motion(x, d)))
         a, there = ahead
         z2 = self.measure(d)
-        z1 = on_host(kernels.find("losses", dtype_of(z), z.shape[0]).chord, z, there, z2, a)
+        z1 = kernels.get("losses", z, z.shape[0]).chord(z, there, z2, a)
         return MeasuredCurve(self, (z, z1, z2), (TRUSTED[0] * a, TRUSTED[1] * a))
 
     def check_factors(self, x: Factors) -> None:

@@ -9,7 +9,6 @@ from bifactor import kernels
 from bifactor._compat import cached_property
 from bifactor.arrays import (
     Array,
-    common_dtype,
     conj,
     digest,
     dtype_of,
@@ -18,16 +17,17 @@ from bifactor.arrays import (
     is_foreign,
     on_host,
     to_numpy,
+    widest,
     zeros,
 )
 from bifactor.arrays.sparse import coordinates
 from bifactor.blocks import Exact
 from bifactor.errors import InputError
 from bifactor.factors import Factors
-from bifactor.kernels import entries_reference, row_blocks_reference
+from bifactor.kernels import row_blocks_reference
 from bifactor.kernels.entry_layout import EntryLayout, arrange
 from bifactor.kernels.threading import thread_count
-from bifactor.linear_map import LinearMap, Sampled
+from bifactor.linear_map import LinearMap, Sampled, entry_kernels
 from bifactor.losses import DataFit
 from bifactor.operators.base import Operator, matrix_shape
 from bifactor.operators.bound import Apply, DataBound, Footprint, Measured, Symbolic, TrialPoint
@@ -63,10 +63,10 @@ class EntriesBound(Measured):
 
     def evaluate(self, x: Factors, z: Array | None = None) -> Evaluated:
         require_pair(x.left, x.right, self.shape)
-        compiled = self.fit.compiled(common_dtype(x.left, x.right), x.width) if z is None else None
-        if compiled is None:
+        if z is not None or not self.fit.loop_size:
             return super().evaluate(x, z)
-        f, *products = on_host(kernels.compiled("entries").fused, self.layout, *compiled, *self.sides(x.left, x.right))
+        kernel = entry_kernels(self.fit.loop_size, x.width, x.left, x.right)
+        f, *products = kernel.fused(self.layout, self.fit.loss, *self.fit.arrays(), *self.sides(x.left, x.right))
         return Evaluated(f, *self.sides(*products), None)
 
     def exact(self, x: Factors, side: int, rows: tuple[int, int] | None = None) -> Exact:
@@ -74,10 +74,11 @@ class EntriesBound(Measured):
         left, right = to_numpy(x.left), to_numpy(x.right)
         other, span = (left if side else right), rows or (0, self.shape[side])
         inner = bool(side) != self.flipped
-        compiled = self.fit.compiled(x.dtype, x.width**2)
-        if compiled is not None:
+        if self.fit.loop_size:
+            kernel = kernels.get("row_blocks", widest(left, right), self.fit.loop_size, x.width**2)
+            y, w = (to_numpy(a) for a in self.fit.arrays())
             sides = self.sides(left, right)
-            packed = kernels.compiled("row_blocks").sums(self.layout, *compiled, *sides, other, inner, span)
+            packed = kernel.curvature_sums(self.layout, self.fit.loss, y, w, *sides, other, inner, span)
         else:
             q = to_numpy(self.fit.curvature(self.measure(x)))
             packed = row_blocks_reference.sums(self.layout, q, other, inner, span)
@@ -104,14 +105,14 @@ class SymbolicEntries(Symbolic):
         return self.evaluate(x).f
 
     def evaluate(self, x: Factors, z: Array | None = None) -> Evaluated:
-        f, *products = self.run("fused", ("value", "gradient"), x)
+        f, *products = self.run("fused", x)
         return Evaluated(f, *self.bound.sides(*products), None)
 
     def gradient(self, x: Factors, z: Array | None = None) -> LinearMap:
         return Slopes(self, x)
 
     def hessian(self, x: Factors, z: Array | None = None) -> Apply:
-        return lambda d: self.bound.sides(*self.run("bent", ("curvature",), x, d))
+        return lambda d: self.bound.sides(*self.run("bent", x, d))
 
     def curve(self, x: Factors, d: Factors, z: Array | None = None, ahead: TrialPoint | None = None) -> Curve:
         return EntriesCurve(self, x, d)
@@ -119,28 +120,24 @@ class SymbolicEntries(Symbolic):
     def footprint(self, width: int) -> Footprint:
         return self.bound.footprint(width)._replace(z=0)
 
-    def run(self, name: str, parts: tuple[str, ...], *pairs: Factors, a: tuple[float, ...] = ()) -> Any:
-        """A pass over the entries, compiled if possible; `parts` are the methods of the loss that it needs."""
+    def run(self, name: str, *pairs: Factors, a: tuple[float, ...] = ()) -> Any:
+        """A pass over the entries."""
         sides = [side for pair in pairs for side in self.bound.sides(pair.left, pair.right)]
         for pair in pairs:  # compiled loops do not check bounds
             require_pair(pair.left, pair.right, self.shape)
         if len({pair.width for pair in pairs}) > 1:
             raise InputError("The factors and the direction have different numbers of columns. Pass equal numbers.")
-        return self.run_pass(name, parts, *sides, *a)
+        return self.run_pass(name, *sides, *a)
 
-    def run_pass(self, name: str, parts: tuple[str, ...], *arguments: Any) -> Any:
+    def run_pass(self, name: str, *arguments: Any) -> Any:
         """The pass on arrays that have been checked."""
         factors = [a for a in arguments if not isinstance(a, float)]
-        compiled = self.fit.compiled(common_dtype(*factors), max(a.shape[1] for a in factors))
-        if compiled is not None:
-            settings = compiled if parts else compiled[2:]
-            return on_host(getattr(kernels.compiled("entries"), name), self.bound.layout, *settings, *arguments)
+        kernel = entry_kernels(self.fit.loop_size, max(a.shape[1] for a in factors), *factors)
         fit = self.fit
         if self.bound.flipped and is_complex(fit.values):
             fit = fit.with_values(conj(fit.values))  # for the transposed X, z is conjugated
-        y, w = fit.arrays()
-        losses = (getattr(self.fit.loss, part) for part in parts)
-        return on_host(getattr(entries_reference, name), self.bound.layout, *losses, y, w, *arguments)
+        loss = () if name == "quartic" else (fit.loss,)
+        return getattr(kernel, name)(self.bound.layout, *loss, *fit.arrays(), *arguments)
 
 
 class EntriesCurve(Curve):
@@ -151,10 +148,10 @@ class EntriesCurve(Curve):
 
     @cached_property
     def quartic(self) -> Array | None:
-        return to_numpy(self.bound.run("quartic", (), self.x, self.d)) if self.bound.quadratic else None
+        return to_numpy(self.bound.run("quartic", self.x, self.d)) if self.bound.quadratic else None
 
     def at(self, a: float) -> tuple[float, float, float]:
-        return self.bound.run("along", ("value", "gradient", "curvature"), self.x, self.d, a=(a,))
+        return self.bound.run("along", self.x, self.d, a=(a,))
 
     def to(self, a: float, x: Factors) -> Evaluated:
         return self.bound.evaluate(x)
@@ -184,7 +181,7 @@ class Slopes(LinearMap):
     def _products(self, U: Array, V: Array) -> tuple[Array, Array]:
         sides = self.bound.bound.sides
         factors = *sides(self.x.left, self.x.right), *sides(U, V)
-        return sides(*self.bound.run_pass("slopes", ("gradient",), *factors))
+        return sides(*self.bound.run_pass("slopes", *factors))
 
 
 class Entries(Operator):
@@ -268,18 +265,17 @@ class Entries(Operator):
 
     def forward(self, U: Array, V: Array) -> Array:
         require_pair(U, V, self.shape)
-        kernel = kernels.find("entries", common_dtype(U, V), self.size, U.shape[1])
+        kernel = entry_kernels(self.size, U.shape[1], U, V)
         if self._flipped:
-            return self._restore(conj(on_host(kernel.dot, self._layout, V, U)))
-        return self._restore(on_host(kernel.dot, self._layout, U, V))
+            return self._restore(conj(kernel.dot(self._layout, V, U)))
+        return self._restore(kernel.dot(self._layout, U, V))
 
     def motion(self, x: Factors, d: Factors) -> tuple[Array, Array]:
         """A(DVᴴ + UEᴴ) and A(DEᴴ) for x = (U, V) and d = (D, E), in one pass: the change of measurements along d."""
         for left, right in ((x.left, x.right), (d.left, x.right), (x.left, d.right)):
             require_pair(left, right, self.shape)
         factors = [side for pair in (x, d) for side in self.sides(pair.left, pair.right)]
-        kernel = kernels.find("entries", common_dtype(*factors), self.size, x.width)
-        z1, z2 = on_host(kernel.curve, self._layout, *factors)
+        z1, z2 = entry_kernels(self.size, x.width, *factors).curve(self._layout, *factors)
         z1, z2 = (conj(z1), conj(z2)) if self._flipped else (z1, z2)
         return self._restore(z1), self._restore(z2)
 
@@ -309,9 +305,9 @@ class Entries(Operator):
     def work(self, width: int, dtype: Any) -> int:
         item, (short, long) = np.dtype(dtype).itemsize, sorted(self.shape)
         sums = 6 * 8 * (short + long)  # over rows and columns
-        if not kernels.has_compiled(dtype):
+        if np.dtype(dtype).kind == "c":  # kernels are not compiled for these
             return sums + 3 * self.size * (item + 8)  # sparse matrices
-        # As many copies of the short side as `Layout.spans` allows, and their sum.
+        # As many copies of the short side as `EntryLayout.spans` allows, and their sum.
         copies = max(1, min(thread_count(), min(self.size, 4 * (short + long)) // short))
         return sums + (copies + 1) * short * width * item
 

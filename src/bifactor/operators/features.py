@@ -124,7 +124,7 @@ class FeatureMap:
             else:  # with the kernels of sampled products, on all threads
                 known = self.matrix.tocoo()
                 operator = Entries(known.row, known.col, self.matrix.shape)
-                self._maps[key] = operator.adjoint(known.data.astype(real))
+                self._maps[key] = operator.adjoint(to_device_of(known.data.astype(real), factor))
         return self._maps[key]
 
 

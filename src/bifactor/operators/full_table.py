@@ -16,7 +16,6 @@ from bifactor.blocks import Exact
 from bifactor.describe import describe
 from bifactor.errors import InputError
 from bifactor.factors import Factors, Free
-from bifactor.kernels import losses_reference
 from bifactor.kernels.row_blocks_reference import triangle
 from bifactor.kernels.sparse_table import SparseTable, full_sparse_table, sparse_table
 from bifactor.kernels.threading import blas_at_most, run, shares
@@ -230,12 +229,9 @@ class Passes:
 
     def _derivatives(self, rows: slice, Z: Array, C: Array) -> Array:
         sheet = self._sheet(Z.dtype)
-        if self.loss.pointwise is not None and kernels.has_compiled(Z.dtype, np.prod(self.shape, dtype=float)):
-            settings = self.loss.pointwise, self.loss.parameter(Z.dtype)
-            found: Array = kernels.compiled("losses").derivatives(*settings, sheet, rows.start, Z, C)
-            return found
-        parts = self.loss.value, self.loss.gradient, self.loss.curvature
-        return losses_reference.derivatives(*parts, sheet, rows.start, Z, C)
+        cells = 0.0 if self.loss.pointwise is None else np.prod(self.shape, dtype=float)
+        found: Array = kernels.get("losses", Z, cells).derivatives(self.loss, sheet, rows.start, Z, C)
+        return found
 
     def _sheet(self, dtype: Any) -> SparseTable:
         if dtype not in self.sheets:

@@ -119,7 +119,7 @@ class Combination(LinearMap):
 
 def _kernel(groups: tuple[Array, Array, Array], U: Array) -> ModuleType:
     # The reference takes as long for a mask as compiled loops for hundreds of numbers.
-    return kernels.find("transforms", U.dtype, groups[0].size * max(U.shape[0], 256), U.shape[1])
+    return kernels.get("transforms", U, groups[0].size * max(U.shape[0], 256), U.shape[1])
 
 
 def _masks(n: int, strings: Sequence[str] | int | None, rng: Any) -> tuple[Array, Array]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from bifactor import kernels
 from bifactor._compat import cached_property
-from bifactor.arrays import Array, generator, herm, match_precision
+from bifactor.arrays import HOST_ARRAY, Array, generator, herm, match_precision, widest
 from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.kernels import blas
@@ -143,7 +143,7 @@ class Subsampled(Operator):
 
     @property
     def kernel(self) -> ModuleType:
-        return kernels.find("transforms", np.float64, self.length)
+        return kernels.get("transforms", HOST_ARRAY, self.length)
 
     @abstractmethod
     def inverse(self, v: Array) -> Array:
@@ -210,14 +210,16 @@ class SubsampledBound(Measured):
     operator: Subsampled
 
     def evaluate(self, x: Factors, z: Array | None = None) -> Evaluated:
-        dtype, A = np.result_type(x.left, x.right), self.operator
-        compiled = self._by_position.compiled(dtype) if z is None and not np.iscomplexobj(A.table) else None
-        if compiled is None:
+        like, A = widest(x.left, x.right), self.operator
+        size = 0 if z is not None or np.iscomplexobj(A.table) else self.fit.loop_size
+        kernel = kernels.get("operators.subsampled", like, size)
+        if kernel is None:
             return super().evaluate(x, z)
+        dtype, fit = like.dtype, self._by_position
         v, space = A.coefficients(x.left, x.right), workspace(A)
         factor = match_precision(self._factor, dtype)
         slope, matrix = space.array("slope", (A.size,), dtype), space.array("matrix", A.shape, dtype)
-        f = kernels.compiled("losses").sampled_slopes(*compiled[:2], self._kept, factor, *compiled[2:], v, slope)
+        f = kernel.sampled_slopes(fit.loss, self._kept, factor, *fit.arrays(), v, slope)
         A.return_to(A.inverse(A.kernel.spread(slope, self._kept, factor, v)), matrix)
         return Evaluated(f, *Dense(matrix).products(x.left, x.right), None)
 

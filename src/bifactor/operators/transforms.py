@@ -106,10 +106,10 @@ class WalshHadamard(Subsampled):
             )
 
     def transform(self, v: Array) -> Array:
-        return kernels.find("transforms", v.dtype, v.size).walsh_hadamard(v)
+        return kernels.get("transforms", v, v.size).walsh_hadamard(v)
 
     def inverse(self, v: Array) -> Array:
-        return kernels.find("transforms", v.dtype, v.size).walsh_hadamard(v)
+        return kernels.get("transforms", v, v.size).walsh_hadamard(v)
 
 
 class Hadamard(WalshHadamard):

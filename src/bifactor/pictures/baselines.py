@@ -5,8 +5,8 @@ from types import ModuleType
 import numpy as np
 from scipy.ndimage import distance_transform_edt, gaussian_filter
 
+from bifactor import kernels
 from bifactor.arrays import Array
-from bifactor.kernels import find
 from bifactor.pictures.patches import as_kernel_arrays
 
 LINEAR = np.array([0.0, 0.75, 0.25, 0.0])
@@ -31,17 +31,17 @@ def smooth(planes: Array, known: Array) -> Array:
 
 def fill(planes: Array, known: Array) -> None:
     """Do the same as `smooth` in place, for arrays returned by `as_kernel_arrays`."""
-    _fill(planes, known, TENSION, find("pictures.plate", planes.dtype, planes.size))
+    _fill(planes, known, TENSION, kernels.get("pictures.plate", planes, planes.size))
 
 
-def _fill(planes: Array, known: Array, tension: float, kernels: ModuleType) -> None:
+def _fill(planes: Array, known: Array, tension: float, plate: ModuleType) -> None:
     if known.all():
         return
-    cells, some = kernels.halve(planes, known)
+    cells, some = plate.halve(planes, known)
     # Cells are twice as far apart: slopes count a quarter there, and curvature a sixteenth.
-    _fill(cells, some, 4 * tension, kernels)
-    kernels.double(cells, LINEAR, known, planes)
-    kernels.bend(planes, known, tension)
+    _fill(cells, some, 4 * tension, plate)
+    plate.double(cells, LINEAR, known, planes)
+    plate.bend(planes, known, tension)
 
 
 # Filling in holes by a blur, for comparison and for mixing.

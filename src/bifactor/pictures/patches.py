@@ -8,7 +8,6 @@ from scipy.ndimage import distance_transform_edt, uniform_filter
 from bifactor import kernels
 from bifactor.arrays import Array
 from bifactor.errors import InputError
-from bifactor.kernels import find
 from bifactor.pictures.patches_reference import PartialPicture, PatchModel
 
 WINDOW = 10
@@ -70,9 +69,9 @@ def improve(
     """Put better guesses into the planes, and return their variances."""
     told = np.zeros_like(known) if model.all_told else known
     corners = references(told, model.patch, min(step, model.patch))
-    find = kernels.find("pictures.patches", np.float32, len(corners) * model.similar, model.patch**4)
+    kernel = kernels.get("pictures.patches", planes, len(corners) * model.similar, model.patch**4)
     doubts = np.zeros(known.shape, np.float32)
-    for band in find.aggregate(PartialPicture(brightness(planes), planes, data, known), corners, model, progress):
+    for band in kernel.aggregate(PartialPicture(brightness(planes), planes, data, known), corners, model, progress):
         rows = slice(band.top, band.top + len(band.weights))
         here = ~told[rows] & (band.weights > 0)
         weights = band.weights[here]
@@ -126,7 +125,7 @@ def halved(planes: Array, known: Array) -> tuple[Array, Array]:
     Sides are rounded up: cells at the far border may have only one row or column.
     """
     planes, known = as_kernel_arrays(planes, known)
-    means, some = find("pictures.plate", planes.dtype, planes.size).halve(planes, known)
+    means, some = kernels.get("pictures.plate", planes, planes.size).halve(planes, known)
     return means, some
 
 
@@ -139,7 +138,7 @@ def enlarged(planes: Array, shape: tuple[int, int]) -> Array:
             "Pass channels×rows×columns with half the rows and columns, rounded up."
         )
     out = np.empty((len(planes), *shape), np.float32)
-    find("pictures.plate", out.dtype, out.size).double(planes, CATMULL_ROM, np.zeros(shape, bool), out)
+    kernels.get("pictures.plate", out, out.size).double(planes, CATMULL_ROM, np.zeros(shape, bool), out)
     return out
 
 

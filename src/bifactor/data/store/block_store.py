@@ -10,7 +10,7 @@ import numpy as np
 
 from bifactor import kernels
 from bifactor._compat import cached_property
-from bifactor.arrays import Array
+from bifactor.arrays import HOST_ARRAY, Array
 from bifactor.data.dataset import BlockDataset, CellMask, Dataset, RandomCells, Summary
 from bifactor.data.names import Names
 from bifactor.data.observations import Origin
@@ -154,7 +154,7 @@ class Part:
 
     def _decoded(self, column: dict[str, Array], space: Workspace) -> BlockData:
         header = self.header
-        codec = kernels.find("data.store.codec", np.float32, header.size)
+        codec = kernels.get("data.store.codec", HOST_ARRAY, header.size)
         rows = self.stop - self.start
         if self.sieve is not None:
             column = self._sifted(column, self.sieve, codec, space)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from bifactor import kernels
-from bifactor.arrays import Array
+from bifactor.arrays import HOST_ARRAY, Array
 from bifactor.data.delimited import Words
 from bifactor.data.names import Names, number_as_text
 from bifactor.data.store.census_reference import EMPTY
@@ -119,7 +119,7 @@ class Locator:
         size = _power(2 * numbers.size)
         self._keys, counts = np.zeros(size, np.int64), np.full(size, EMPTY, np.int32)
         # Sorted numbers have ascending indices, which are stored as counts.
-        census = kernels.find("data.store.census", np.float64, numbers.size)
+        census = kernels.get("data.store.census", HOST_ARRAY, numbers.size)
         census.fill(numbers, self._keys, counts)
         self._held = counts
 
@@ -129,7 +129,7 @@ class Locator:
             places = np.where(inside, numbers, self._low) - self._low
             return np.where(inside, self._held[places], EMPTY)
         found = np.empty(numbers.size, np.int32)
-        kernels.find("data.store.census", np.float64, numbers.size).find(numbers, self._keys, self._held, found)
+        kernels.get("data.store.census", HOST_ARRAY, numbers.size).find(numbers, self._keys, self._held, found)
         return found
 
 
@@ -144,7 +144,7 @@ class _Integers:
 
     def add(self, numbers: Array, known: Array) -> None:
         self.seen += numbers.size
-        census = kernels.find("data.store.census", np.float64, numbers.size)
+        census = kernels.get("data.store.census", HOST_ARRAY, numbers.size)
         while numbers.size:
             if self.keys is None and self._reach(int(numbers.min()), int(numbers.max())):
                 census.count(numbers, known, self.low, self.counts)
@@ -192,7 +192,7 @@ class _Integers:
         if 16 * size > self.room:
             raise _crowded(self.what, numbers.size, self.room)
         self.keys, self.counts, self.used = np.zeros(size, np.int64), np.full(size, EMPTY, np.int64), numbers.size
-        census = kernels.find("data.store.census", np.float64, numbers.size)
+        census = kernels.get("data.store.census", HOST_ARRAY, numbers.size)
         places = np.full(size, EMPTY, np.int32)
         census.fill(numbers, self.keys, places)
         there = places != EMPTY

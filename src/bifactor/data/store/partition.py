@@ -13,7 +13,7 @@ import numpy as np
 
 from bifactor import kernels
 from bifactor._compat import cached_property
-from bifactor.arrays import Array
+from bifactor.arrays import HOST_ARRAY, Array
 from bifactor.data.dataset import ValueTally
 from bifactor.data.layout import ReadOptions, infer_layout
 from bifactor.data.names import Names
@@ -441,7 +441,7 @@ class _Partition:
                 raise changed_data_error(_spoken(self.source))
             values = _coded(piece.values[known], codes, facts.dtype)
             weights = None if piece.weights is None else piece.weights[known].astype(facts.dtype)
-            census = kernels.find("data.store.census", np.float64, outer.size)
+            census = kernels.get("data.store.census", HOST_ARRAY, outer.size)
             starts, order, keys = census.scatter(outer, inner, plan.owner, plan.table, plan.count)
             numbers = [values[order], *([] if weights is None else [weights[order]])]
             self._append(starts, [keys, *numbers])
@@ -538,7 +538,7 @@ def write_block(work: Workplace, facts: Manifest, plan: BlockPlan, block: int) -
     shift = plan.shift(block)
     if int(keys.max()) >> shift >= n_tiles * rows:
         raise _lost(work.bucket(block))
-    codec = kernels.find("data.store.codec", np.float32, size)
+    codec = kernels.get("data.store.codec", HOST_ARRAY, size)
     order, keys = codec.order(keys, (n_tiles * rows - 1).bit_length() + shift)
     columns = np.empty(size, TYPES[smallest_type(width - 1)])
     runs = codec.runs(keys, shift, n_tiles * rows, columns)

@@ -248,7 +248,7 @@ def block_size(rank: int) -> int:
 
 def lanes(packed: Array, rank: int) -> ModuleType:
     """Kernels for batches of matrices. For small ones NumPy is four times slower, but faster than loading numba."""
-    return kernels.find("models.factor_analysis.lanes", packed.dtype, packed.size / 8, rank)
+    return kernels.get("models.factor_analysis.lanes", packed, packed.size / 8, rank)
 
 
 def _patterns(known: Array) -> tuple[Array, Array, Array]:

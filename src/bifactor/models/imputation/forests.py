@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 
 from bifactor import kernels
-from bifactor.arrays import Array
+from bifactor.arrays import HOST_ARRAY, Array
 from bifactor.kernels.threading import run, shares
 from bifactor.models.imputation.encoding import TableEncoding
 from bifactor.models.imputation.stacking import HeldOut
@@ -49,7 +49,7 @@ class Forest:
 
     def correct(self, bins: Array, middle: Array) -> Array:
         """Corrections to the predictions of factors, n × 2."""
-        kernel = kernels.find("models.imputation.trees", np.float64, bins.shape[1] * self.values.mean.size)
+        kernel = kernels.get("models.imputation.trees", HOST_ARRAY, bins.shape[1] * self.values.mean.size)
         used = np.ones((len(self.values.mean), bins.shape[1]), bool)
         scale = FINE * len(used)
         values, rest = (kernel.descend(bins, trees, used) / scale for trees in (self.values, self.rest))
@@ -138,7 +138,7 @@ def _planted(
 
 def _grown(bins: Array, targets: tuple[Array, Array], drawn: Array, tried: Array) -> list[Trees]:
     """The trees of each target."""
-    kernel = kernels.find("models.imputation.trees", np.float64, drawn.size * LEVELS * tried.shape[2])
+    kernel = kernels.get("models.imputation.trees", HOST_ARRAY, drawn.size * LEVELS * tried.shape[2])
     return [kernel.grow(bins, np.rint(FINE * y), drawn, tried, LEAF) for y in targets]
 
 
@@ -146,7 +146,7 @@ def _left_out(bins: Array, trees: list[Trees], drawn: Array, middle: Array) -> A
     """Out-of-bag corrections to the predictions of factors, n × 2; 0 for rows that all trees were fitted to."""
     left = np.ones((len(drawn), middle.size), bool)
     np.put_along_axis(left, drawn, False, axis=1)
-    kernel, counts = kernels.find("models.imputation.trees", np.float64, left.size * LEVELS), left.sum(axis=0)
+    kernel, counts = kernels.get("models.imputation.trees", HOST_ARRAY, left.size * LEVELS), left.sum(axis=0)
     values, rest = (kernel.descend(bins, one, left) / (FINE * np.maximum(counts, 1)) for one in trees)
     return np.column_stack([np.where(counts > 0, values - middle, 0), rest])
 

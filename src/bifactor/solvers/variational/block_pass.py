@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bifactor import kernels
-from bifactor.arrays import Array
+from bifactor.arrays import HOST_ARRAY, Array
 from bifactor.blocks import Exact
 from bifactor.executors import BlockResult
 from bifactor.kernels.moments_reference import Span, Tables
@@ -64,7 +64,7 @@ def sweep_block(block: SymbolicEntries, tall: Arrays, shared: Arrays, how: RowSe
         numbers.take(half, float(half.rows.precision @ errors))
         data.scatter(weight_by_precision(*half.known), span, columns)
     pairs = (tall[0], shared[3]), (means, shared[4])
-    kernel = kernels.find("moments", np.float64, data.layout.size, means.shape[1])
+    kernel = kernels.get("moments", HOST_ARRAY, data.layout.size, means.shape[1])
     moved = kernel.moved(data.layout, data.weights, *pairs)
     return BlockResult((means, *precisions), (*data.collected(columns), *numbers.sums, moved))
 

@@ -1,4 +1,4 @@
-"""Second moments of factors whose rows have covariances, packed as `kernels.blocks_reference.triangle` orders them."""
+"""Second moments of factors whose rows have covariances, packed as `row_blocks_reference.triangle` orders them."""
 
 from dataclasses import dataclass
 from types import ModuleType
@@ -10,7 +10,7 @@ from scipy import sparse
 
 from bifactor import kernels
 from bifactor._compat import cached_property
-from bifactor.arrays import Array
+from bifactor.arrays import HOST_ARRAY, Array
 from bifactor.blocks import Exact
 from bifactor.factors import Factors
 from bifactor.kernels.moments_reference import Span, Tables
@@ -166,7 +166,7 @@ class EntrySums:
         return MomentSums(*self._kernel(found[0][1].shape[1]).collected(found))
 
     def _kernel(self, width: int) -> ModuleType:
-        return kernels.find("moments", np.float64, self.layout.size, width * (width + 3) // 2)
+        return kernels.get("moments", HOST_ARRAY, self.layout.size, width * (width + 3) // 2)
 
 
 class DataStatistics(NamedTuple):
@@ -242,8 +242,8 @@ def second_moments(rows: Array, covariance: Array | None, places: Places) -> Arr
     pairs = places.pairs
     if covariance is None:
         covariance, pairs = np.empty((len(rows), 0)), pairs[:0]
-    find = kernels.find("row_blocks", rows.dtype, rows.size, rows.shape[1])
-    return find.moments(rows, covariance, pairs)
+    kernel = kernels.get("row_blocks", rows, rows.size, rows.shape[1])
+    return kernel.moments(rows, covariance, pairs)
 
 
 def solve_rows(
