@@ -17,7 +17,7 @@ from bifactor.data.store.block_store import is_held_out
 from bifactor.errors import InputError
 from bifactor.losses.base import SIGNS
 from bifactor.models import Fit, Model
-from bifactor.models.completion.blocks import IN_MEMORY_NOISES, MAX_SEARCH_ENTRIES, block_scores, fit_blocks
+from bifactor.models.completion.blocks import MAX_SEARCH_ENTRIES, block_scores, fit_blocks
 from bifactor.models.completion.fitting import CompletionSettings, after_choice, fit_model
 from bifactor.models.completion.labels import signs, two_classes
 from bifactor.models.completion.noise_selection import MAX_NOISE_SELECTION_ENTRIES, candidates
@@ -79,8 +79,9 @@ def require_fit_memory(data: Data, chosen: CompletionSettings, workers: int | No
     tried: list[tuple[int, Solver | None]] = [(MAX_RANK if chosen.n_components is None else chosen.n_components, None)]
     if chosen.posterior:
         stored = isinstance(data, BlockView)
-        every = candidates(chosen.noise, chosen.n_components, data.shape, chosen.implicit is not False and not stored)
-        tried = [(one.rank, one.solver) for one in every if not stored or one.solver.noise not in IN_MEMORY_NOISES]
+        implicit = chosen.implicit is not False and not stored
+        every = candidates(chosen.noise, chosen.n_components, data.shape, implicit, stored)
+        tried = [(one.rank, one.solver) for one in every]
     found = max((_memory(data, chosen, rank, solver, workers) for rank, solver in tried), default=0)
     require_free_memory(found, data, chosen)
     console = stderr()

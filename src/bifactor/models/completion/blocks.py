@@ -39,9 +39,7 @@ from bifactor.operators.entries import SymbolicEntries
 from bifactor.operators.partitioned import with_data_parameters
 from bifactor.problems.objective import Objective
 from bifactor.running.result import Result
-
-IN_MEMORY_NOISES = ("student",)
-"""Noise models with a number for each observation, which blocks do not store."""
+from bifactor.solvers.variational.noise import noise_named
 
 MAX_SEARCH_ENTRIES = 2_000_000
 """Observations used to choose a ridge; of more, those of some rows, or of some columns if there are more columns."""
@@ -81,7 +79,7 @@ def _check(data: BlockView, loss: Loss) -> None:
 
 def _possible(settings: CompletionSettings) -> CompletionSettings:
     """Raise `InputError` if these settings are not possible with blocks."""
-    if settings.posterior and settings.noise in IN_MEMORY_NOISES:
+    if settings.posterior and settings.noise is not None and noise_named(settings.noise).per_entry:
         raise InputError(f"noise={settings.noise!r} needs all data in memory, but these are in blocks. Pass another.")
     return settings
 
@@ -117,7 +115,7 @@ def _posterior_in_blocks(
         settings,
         intercept,
         lambda rng: subsample_blocks(data, MAX_NOISE_SELECTION_ENTRIES, rng),
-        IN_MEMORY_NOISES,
+        in_blocks=True,
     )
     result = run_posterior(
         problem, best, best.solver, warm_start(start, problem, best.rank), after_choice(settings, choice)

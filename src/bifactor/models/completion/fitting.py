@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
@@ -54,7 +54,7 @@ from bifactor.running.result import Result, Status
 from bifactor.running.solve import Callback, solve
 from bifactor.solvers import PCG, Refitted, Solver, Variational
 from bifactor.solvers.variational.moments import DataStatistics
-from bifactor.solvers.variational.sweeps import NoiseModel
+from bifactor.solvers.variational.noise import NOISES, NoiseName
 from bifactor.validation import is_at_least_zero, is_count, positive, require_flag, require_instance
 
 PLATEAU = 30.0
@@ -86,7 +86,7 @@ class CompletionSettings:
     """None for the one that predicts best."""
     posterior: bool
     """Whether factors have a posterior, with priors instead of a ridge."""
-    noise: NoiseModel | None
+    noise: NoiseName | None
     """Noise of the posterior; None for the one that predicts best."""
     offsets: bool
     solver: Solver | None
@@ -286,18 +286,14 @@ def select_noise_settings(
     settings: CompletionSettings,
     intercept: float,
     some: Callable[[np.random.Generator], Observations],
-    refused: tuple[str, ...] = (),
+    in_blocks: bool = False,
 ) -> tuple[Candidate, NoiseChoice | None]:
-    """Settings of a posterior for this many observations, and how they were chosen with `some` of them.
-
-    Kinds of noise in `refused` are not tried.
-    """
+    """Settings of a posterior for this many observations, and how they were chosen with `some` of them."""
     solver, rng = settings.solver, np.random.default_rng(settings.seed)
     if isinstance(solver, Variational):
         rank = ENTRIES_PER_COMPONENT[solver.prior] if settings.n_components is None else settings.n_components
         return Candidate(solver, min(*shape, rank), features=True), None
-    every = candidates(settings.noise, settings.n_components, shape, bool(settings.implicit))
-    tried = tuple(one for one in every if one.solver.noise not in refused)
+    tried = candidates(settings.noise, settings.n_components, shape, bool(settings.implicit), in_blocks)
     if size < MIN_HOLDOUT_ENTRIES:
         return replace(tried[0], features=True), None
     part, auto = some(rng), settings.implicit is None
@@ -419,7 +415,7 @@ def warm_start(start: Model | None, problem: Objective, rank: int, sides: Scaled
 
 # Validation of the parameters of estimators.
 
-NOISES = ("auto", *get_args(NoiseModel))
+NOISE_SETTINGS = ("auto", *NOISES)
 """Kinds of noise of a posterior."""
 
 
@@ -476,8 +472,8 @@ def validate_settings(
 
 def _wants_posterior(loss: Loss, ridge: Any, noise: Any, solver: Solver | None) -> bool:
     """Whether to fit a posterior, with error bars; not with a ridge, another loss or another solver."""
-    if noise not in NOISES:
-        raise InputError(f"noise={noise!r} is unknown. Pass one of {', '.join(map(repr, NOISES))}.")
+    if noise not in NOISE_SETTINGS:
+        raise InputError(f"noise={noise!r} is unknown. Pass one of {', '.join(map(repr, NOISE_SETTINGS))}.")
     given = isinstance(solver, Variational)
     possible = isinstance(loss, Squared) and ridge is None and (solver is None or given)
     if given and not possible:
