@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import ref
 
@@ -90,6 +91,22 @@ class Footprint(NamedTuple):
     """One vector of measurements; 0 if none is ever formed."""
     work: int
     """The temporary arrays of passes over the data, and those kept for the next pass."""
+
+
+# Parameters of losses.
+
+
+@dataclass(frozen=True, eq=False)
+class FittedParameters:
+    """The parameters of the losses of a function f that can be fitted to its data."""
+
+    values: tuple[float, ...]
+    scales: bool
+    """Whether one of them is a scale of z, which must then be fixed in another way."""
+    refit: Callable[[Factors, Measurements], tuple[float, ...]]
+    """The values that fit best at x; z may be None."""
+    replace: Callable[[tuple[float, ...]], "Bound"]
+    """f with other values."""
 
 
 # The display of a function of X, printed and in notebooks.
@@ -258,22 +275,9 @@ class Bound(ShapeRepr, ABC):
         return None
 
     @property
-    def fitted(self) -> tuple[float, ...]:
-        """The parameters of losses that can be fitted to the data."""
-        return ()
-
-    @property
-    def scales(self) -> bool:
-        """Whether one of them is a scale of z, which must then be fixed in another way."""
-        return False
-
-    def refit(self, x: Factors, z: Measurements = None) -> "Bound":
-        """The same data with the parameters that fit best at x."""
-        return self
-
-    def with_fitted(self, fitted: tuple[float, ...]) -> "Bound":
-        """The same data with these parameters."""
-        return self
+    def parameters(self) -> FittedParameters:
+        """The parameters of losses that can be fitted to the data; by default there are none."""
+        return FittedParameters((), False, lambda x, z: (), lambda values: self)
 
     def footprint(self, width: int) -> Footprint:
         """The memory that f needs for factors of this many columns, estimated without a pass over the data.
@@ -330,21 +334,17 @@ class DataBound(Bound):
     cells: "tuple[Cells, ...]" = ()
 
     @property
-    def fitted(self) -> tuple[float, ...]:
-        return self.fit.loss.fitted
+    def parameters(self) -> FittedParameters:
+        def refit(x: Factors, z: Measurements) -> tuple[float, ...]:
+            return self.fit.refit(self.operator.forward(x.left, x.right) if z is None else z).loss.fitted
 
-    @property
-    def scales(self) -> bool:
-        return self.fit.loss.scales
+        loss = self.fit.loss
+        return FittedParameters(
+            loss.fitted, loss.scales, refit, lambda values: self.refitted(self.fit.with_fitted(values))
+        )
 
     def footprint(self, width: int) -> Footprint:
         return Footprint(self.operator.size * self.fit.dtype.itemsize, self.operator.work(width, self.dtype))
-
-    def refit(self, x: Factors, z: Measurements = None) -> "DataBound":
-        return self.refitted(self.fit.refit(self.operator.forward(x.left, x.right) if z is None else z))
-
-    def with_fitted(self, fitted: tuple[float, ...]) -> "DataBound":
-        return self.refitted(self.fit.with_fitted(fitted))
 
     def refitted(self, fit: DataFit) -> "DataBound":
         """The same operator with other data, in the order of the bound."""

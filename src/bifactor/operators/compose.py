@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterator
 from functools import reduce
+from itertools import islice
 from numbers import Complex
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from bifactor.linear_map import LinearMap, ScaledMap, TotalMap
 from bifactor.losses import DataFit, Loss
 from bifactor.losses.composite import Grouped, records
 from bifactor.operators.base import Operator, power_norm_squared
-from bifactor.operators.bound import Apply, Bound, DataBound, Footprint, TrialPoint
+from bifactor.operators.bound import Apply, Bound, DataBound, FittedParameters, Footprint, TrialPoint
 from bifactor.operators.curves import Curve, Evaluated, Measurements, WrappedCurve
 from bifactor.validation import MAX_SETTING, MIN_SETTING, require_measurements
 
@@ -142,23 +143,19 @@ class SumBound(Bound):
         return total
 
     @property
-    def fitted(self) -> tuple[float, ...]:
-        return tuple(number for part in self.parts for number in part.fitted)
+    def parameters(self) -> FittedParameters:
+        parts = [part.parameters for part in self.parts]
 
-    @property
-    def scales(self) -> bool:
-        return any(part.scales for part in self.parts)
+        def refit(x: Factors, z: Measurements) -> tuple[float, ...]:
+            pairs = zip(parts, self._split(z), strict=True)
+            return tuple(number for part, (_, own) in pairs for number in part.refit(x, own))
 
-    def refit(self, x: Factors, z: Measurements = None) -> Self:
-        return type(self)(*(part.refit(x, own) for part, own in self._split(z)))
+        def replace(values: tuple[float, ...]) -> Bound:
+            rest = iter(values)
+            return type(self)(*(part.replace(tuple(islice(rest, len(part.values)))) for part in parts))
 
-    def with_fitted(self, fitted: tuple[float, ...]) -> Self:
-        found, rest = [], fitted
-        for part in self.parts:
-            count = len(part.fitted)
-            found.append(part.with_fitted(rest[:count]))
-            rest = rest[count:]
-        return type(self)(*found)
+        values = tuple(number for part in parts for number in part.values)
+        return FittedParameters(values, any(part.scales for part in parts), refit, replace)
 
     def footprint(self, width: int) -> Footprint:
         z, work = (sum(part) for part in zip(*(part.footprint(width) for part in self.parts), strict=True))

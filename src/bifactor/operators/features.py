@@ -30,7 +30,7 @@ from bifactor.kernels.blas import matmul
 from bifactor.linear_map import Dense, LinearMap
 from bifactor.losses import DataFit
 from bifactor.operators.base import Operator, matrix_shape, power_norm_squared, probed_mean_square
-from bifactor.operators.bound import Apply, Bound, DataBound, Footprint, TrialPoint
+from bifactor.operators.bound import Apply, Bound, DataBound, FittedParameters, Footprint, TrialPoint
 from bifactor.operators.curves import Curve, Evaluated, Measurements, WrappedCurve
 from bifactor.operators.entries import Entries, places
 from bifactor.svd import spectral_norm
@@ -524,18 +524,13 @@ class FeaturedBound(Bound):
         return None if self.sides[side] is not None else self.bound.exact(self.at(x), side, rows)
 
     @property
-    def fitted(self) -> tuple[float, ...]:
-        return self.bound.fitted
-
-    @property
-    def scales(self) -> bool:
-        return self.bound.scales
-
-    def refit(self, x: Factors, z: Measurements = None) -> Any:
-        return self.with_bound(self.bound.refit(self.at(x), z))
-
-    def with_fitted(self, fitted: tuple[float, ...]) -> Any:
-        return self.with_bound(self.bound.with_fitted(fitted))
+    def parameters(self) -> FittedParameters:
+        own = self.bound.parameters
+        return replace(
+            own,
+            refit=lambda x, z: own.refit(self.at(x), z),
+            replace=lambda values: self.with_bound(own.replace(values)),
+        )
 
     def footprint(self, width: int) -> Footprint:
         z, work = self.bound.footprint(width)

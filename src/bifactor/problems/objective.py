@@ -283,8 +283,8 @@ class Objective:
         return self._with(f=f)
 
     def with_fitted(self, fitted: tuple[float, ...]) -> Self:
-        """The same with other parameters of the losses, those that `f.fitted` lists."""
-        return self._with(f=self.f.with_fitted(fitted))
+        """The same with other parameters of the losses, those of `f.parameters`."""
+        return self._with(f=self.f.parameters.replace(fitted))
 
     def plus(self, term: Term) -> Self:
         """The same F plus one more term of a solver."""

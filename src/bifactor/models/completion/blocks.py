@@ -156,7 +156,7 @@ def _tuned(data: BlockView, intercept: float, settings: CompletionSettings, scal
     rng = np.random.default_rng(settings.seed)
     some = subsample_blocks(data, MAX_SEARCH_ENTRIES, rng)
     part = with_fitted_loss(with_scale(as_problem(some, settings, intercept), scale), settings)
-    fitted = part.f.fitted if settings.fits_loss else ()
+    fitted = part.f.parameters.values if settings.fits_loss else ()
     if given is not None:
         return given._replace(fitted=fitted)
     with settings.choosing as stage:

@@ -185,7 +185,7 @@ def with_fitted_loss(problem: Problem, settings: CompletionSettings) -> Problem:
     result = run(problem.penalized(Ridge(ridge)), rank, None, None, _quiet(settings))
     if result.status is Status.INTERRUPTED:  # before there is a fit
         raise KeyboardInterrupt
-    return problem.with_fitted(problem.f.refit(problem.kind.pair(result.U, result.V)).fitted)
+    return problem.with_fitted(problem.f.parameters.refit(problem.kind.pair(result.U, result.V), None))
 
 
 def run_with_ridge(
