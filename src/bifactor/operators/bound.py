@@ -156,17 +156,11 @@ class Bound(ShapeRepr, ABC):
     quick: bool = True
     """Whether a curve takes about as long as measuring one point."""
     quadratic: bool = False
-    whole: bool = False
-    """Whether f weights every entry of X, by the product of a weight of its row and one of its column."""
 
     @property
     def measured_shape(self) -> tuple[int, int]:
         """The shape of the matrix that is measured: that of X without the rows and columns of features."""
         return self.shape
-
-    def inside(self, change: Callable[..., Any]) -> Any:
-        """The result of `change`, a function of a bound, applied to f as a function of that matrix."""
-        return change(self)
 
     @property
     @abstractmethod
@@ -229,11 +223,6 @@ class Bound(ShapeRepr, ABC):
             here = 0 * dz if x is None else self.measure(x) if z is None else z
             return self.line(here, dz)
         return self.curve(*line_as_curve(x, new))
-
-    @property
-    def summands(self) -> tuple["Bound", ...]:
-        """The functions whose sum is f."""
-        return (self,)
 
     @property
     def data(self) -> "Bound":

@@ -16,9 +16,11 @@ from bifactor.factors import Factors, Free
 from bifactor.linear_map import LinearMap, ScaledMap, TotalMap
 from bifactor.losses import DataFit, Loss
 from bifactor.losses.composite import Grouped, records
+from bifactor.operators.all_cells import AllCells, Cells
 from bifactor.operators.base import Operator, power_norm_squared
 from bifactor.operators.bound import Apply, Bound, DataBound, FittedParameters, Footprint, TrialPoint
 from bifactor.operators.curves import Curve, Evaluated, Measurements, WrappedCurve
+from bifactor.operators.features import FeaturedBound, FeaturedData
 from bifactor.validation import MAX_SETTING, MIN_SETTING, require_measurements
 
 
@@ -26,7 +28,7 @@ class SumBound(Bound):
     """f₁(X) + f₂(X) + …; z is the concatenation of the parts' z if all are explicit, otherwise a tuple."""
 
     def __init__(self, *given: Bound):
-        parts = tuple(part for one in given for part in one.summands)
+        parts = tuple(part for one in given for part in _summands(one))
         for part in parts:
             if part.shape != parts[0].shape:
                 raise InputError(
@@ -112,13 +114,9 @@ class SumBound(Bound):
             return super().straight(x, new, z)
         return SumCurve(self, [part.straight(x, new, own) for part, own in self._split(z)])
 
-    @property
-    def summands(self) -> tuple[Bound, ...]:
-        return self.parts
-
     @cached_property
     def data(self) -> Bound:
-        rest = [part for part in self.parts if not part.whole]
+        rest = [part for part in self.parts if not isinstance(part, Cells)]
         return self if len(rest) == len(self.parts) else rest[0] if len(rest) == 1 else SumBound(*rest)
 
     def curvatures(self, x: Factors) -> Array:
@@ -126,7 +124,7 @@ class SumBound(Bound):
 
     def expected(self, x: Factors, side: int, alone: bool = True) -> Shared:
         # Observed entries of several parts count as those of one.
-        patterns = (self.data, *(part for part in self.parts if part.whole))
+        patterns = (self.data, *(part for part in self.parts if isinstance(part, Cells)))
         if len(patterns) > 1:
             return reduce(_plus, (part.expected(x, side, alone=False) for part in patterns))
         if self.marginals is not None:
@@ -223,6 +221,11 @@ class SumBound(Bound):
         return [(tuple(z.shape), not is_complex(z)) for z in zs if z is not None]
 
 
+def _summands(f: Bound) -> tuple[Bound, ...]:
+    """The functions whose sum is f; stacked operators are one function, whose data stay together."""
+    return f.parts if isinstance(f, SumBound) and not isinstance(f, StackedBound) else (f,)
+
+
 class SumCurve(Curve):
     """φ₁(a) + φ₂(a) + …"""
 
@@ -253,6 +256,49 @@ def _plus(a: Any, b: Any) -> Any:
 
 def _flat(z: Array) -> Array:
     return namespace(z).reshape(z, (-1,))
+
+
+class DataAndCells(SumBound, DataBound):
+    """An operator bound to data, plus terms on all cells."""
+
+    def __init__(self, data: DataBound, *cells: Cells):
+        super().__init__(data, *cells)
+        self.operator = data.operator
+
+    @property
+    def fit(self) -> DataFit:  # type: ignore[override]
+        return self.data.fit
+
+    @property
+    def data(self) -> DataBound:
+        found = self.parts[0]
+        assert isinstance(found, DataBound)
+        return found
+
+    @property
+    def cells(self) -> tuple[Cells, ...]:  # type: ignore[override]
+        return tuple(part for part in self.parts if isinstance(part, Cells))
+
+    def refitted(self, fit: DataFit) -> DataBound:
+        return DataAndCells(self.data.refitted(fit), *self.cells)
+
+    def recomputed(self) -> DataBound:
+        return DataAndCells(self.data.recomputed(), *self.cells)
+
+
+def add_cells(f: Bound, given: AllCells) -> Bound:
+    """The sum of f and a term on all cells, those of the measured matrix if there are features."""
+    if isinstance(f, FeaturedBound):
+        return f.with_bound(add_cells(f.bound, given))
+    if f.measured_shape != f.shape:
+        raise InputError(
+            "all_cells cannot be added to a sum of functions with features. Add it to one of the parts, or wrap "
+            "all operators in one Featured."
+        )
+    cells = Cells(given, f.shape, f.dtype, f.like)
+    if isinstance(f, DataAndCells):
+        return DataAndCells(f.data, *f.cells, cells)
+    return DataAndCells(f, cells) if isinstance(f, DataBound) else SumBound(f, cells)
 
 
 # An operator times a number.
@@ -298,10 +344,14 @@ class Scaled(Operator):
         return abs(self.factor) ** 2 * self.operator.mean_square(weights)
 
     def bind(self, fit: DataFit) -> DataBound:
-        return self.operator.bind(fit).inside(self._scaled)  # inside features, which commute with a number
+        return _scaled(self.operator.bind(fit), self.factor)
 
-    def _scaled(self, bound: DataBound) -> DataBound:
-        return ScaledBound(bound, self.factor)
+
+def _scaled(bound: DataBound, factor: complex) -> DataBound:
+    """f(cX) of a given f; inside features, which commute with a number."""
+    if isinstance(bound, FeaturedData):
+        return bound.with_bound(_scaled(bound.bound, factor))
+    return ScaledBound(bound, factor)
 
 
 class ScaledBound(DataBound):
@@ -519,10 +569,6 @@ class StackedBound(SumBound, DataBound):
     def __init__(self, *parts: DataBound):
         super().__init__(*parts)
         self.operator = Stacked(*(part.operator for part in parts))
-
-    @property
-    def summands(self) -> tuple[Bound, ...]:
-        return (self,)  # one operator, whose data stay together
 
     @cached_property
     def fit(self) -> DataFit:

@@ -436,7 +436,7 @@ class FeaturedBound(Bound):
     def __init__(self, bound: Bound, sides: FeatureMaps):
         self.bound, self.sides = bound, sides
         self.shape = sides.shape(bound.shape)
-        self.dtype, self.like, self.whole = bound.dtype, bound.like, bound.whole
+        self.dtype, self.like = bound.dtype, bound.like
         self.explicit, self.quick, self.quadratic = bound.explicit, bound.quick, bound.quadratic
         self.expensive = bound.expensive
         self._last: tuple[Factors, Factors] | None = None
@@ -452,9 +452,6 @@ class FeaturedBound(Bound):
     @property
     def measured_shape(self) -> tuple[int, int]:
         return self.bound.measured_shape
-
-    def inside(self, change: Callable[..., Any]) -> Any:
-        return FeaturedBound.around(self.bound.inside(change), self.sides)
 
     @cached_property
     def smoothness(self) -> float:

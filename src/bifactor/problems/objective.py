@@ -18,6 +18,7 @@ from bifactor.linear_map import LinearMap
 from bifactor.losses import DataFit, Loss
 from bifactor.operators import Bound, DataBound, Operator
 from bifactor.operators.all_cells import AllCells
+from bifactor.operators.compose import add_cells
 from bifactor.operators.curves import Evaluated
 from bifactor.penalties import Penalty, Term, Weights
 from bifactor.problems.state import Point
@@ -299,7 +300,7 @@ class Objective:
     def __add__(self, other: "Objective | Bound | AllCells") -> "Objective":
         """F + G over the same factors."""
         if isinstance(other, AllCells):
-            return self._with(f=other.added_to(self.f))
+            return self._with(f=add_cells(self.f, other))
         if isinstance(other, Bound):
             other = Objective._of(other, self.kind)
         if not isinstance(other, Objective):
