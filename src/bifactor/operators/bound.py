@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import ref
 
@@ -344,21 +344,52 @@ class DataBound(Bound):
         """The same f without stored measurements."""
 
 
-# A bound whose measurements are never stored.
+# The bound of another bound, of which it changes something.
 
 
-class Symbolic(DataBound):
-    """The f of another bound, with z computed again in each pass and freed after it.
+class WrappedBound(DataBound):
+    """f(X) of another f at an image of X that is linear in the factors, such as cX; by default at X itself.
 
-    A curve holds its z, z₁ and z₂ as long as it exists.
+    `image` maps factors to those of the image, `pull` and `through` map gradients back.
     """
 
-    explicit = False
-
     def __init__(self, bound: DataBound):
-        self.bound, self.operator, self.fit = bound, bound.operator, bound.fit
+        self.bound, self.operator = bound, bound.operator
         self.shape, self.dtype, self.like = bound.shape, bound.dtype, bound.like
+        self.explicit, self.expensive = bound.explicit, bound.expensive
         self.quick, self.quadratic = bound.quick, bound.quadratic
+
+    @abstractmethod
+    def with_bound(self, bound: Any) -> DataBound:
+        """The same around another bound."""
+
+    def image(self, x: Factors) -> Factors:
+        """The factors of the image of UVᴴ."""
+        return x
+
+    def at(self, x: Factors) -> Factors:
+        """The image of a point; wrappers may keep the last one."""
+        return self.image(x)
+
+    def pull(self, GV: Array, GhU: Array) -> tuple[Array, Array]:
+        """The products of the gradient in X with V and U, from those of the gradient in the image with its factors."""
+        return GV, GhU
+
+    def through(self, G: LinearMap) -> LinearMap:
+        """The gradient in X, from that in the image."""
+        return G
+
+    @property
+    def fit(self) -> DataFit:  # type: ignore[override]
+        return self.bound.fit
+
+    @property
+    def cells(self) -> "tuple[Cells, ...]":  # type: ignore[override]
+        return self.bound.cells
+
+    @property
+    def measured_shape(self) -> tuple[int, int]:
+        return self.bound.measured_shape
 
     @property
     def smoothness(self) -> float:
@@ -380,42 +411,96 @@ class Symbolic(DataBound):
     def seen(self) -> int | None:
         return self.bound.seen
 
-    def measure(self, x: Factors) -> None:
-        return None
+    def measure(self, x: Factors) -> Measurements:
+        return self.bound.measure(self.at(x))
 
     def value(self, x: Factors) -> float:
-        return self.bound.value(x)
+        return self.bound.value(self.at(x))
 
-    def evaluate(self, x: Factors, z: Array | None = None) -> Evaluated:
-        return self.bound.evaluate(x)
+    def evaluate(self, x: Factors, z: Measurements = None) -> Evaluated:
+        return self._pulled(self.bound.evaluate(self.at(x), z))
 
-    def gradient(self, x: Factors, z: Array | None = None) -> LinearMap:
-        return self.bound.gradient(x)
+    def gradient(self, x: Factors, z: Measurements = None) -> LinearMap:
+        return self.through(self.bound.gradient(self.at(x), z))
 
-    def hessian(self, x: Factors, z: Array | None = None) -> Apply:
-        return self.bound.hessian(x)
+    def hessian(self, x: Factors, z: Measurements = None) -> Apply:
+        inner = self.bound.hessian(self.at(x), z)
+        return lambda d: self.pull(*inner(self.image(d)))
 
-    def curve(self, x: Factors, d: Factors, z: Array | None = None, ahead: TrialPoint | None = None) -> Curve:
-        return WrappedCurve(self.bound.curve(x, d), lambda a, x: self.evaluate(x))
+    def curve(self, x: Factors, d: Factors, z: Measurements = None, ahead: TrialPoint | None = None) -> Curve:
+        curve = self.bound.curve(self.at(x), self.image(d), z, ahead)
+        return WrappedCurve(curve, lambda a, x: self._pulled(curve.to(a, self.at(x))))
+
+    def _pulled(self, at: Evaluated) -> Evaluated:
+        return Evaluated(at.f, *self.pull(at.GV, at.GhU), at.z)
+
+    @property
+    def data(self) -> DataBound:
+        return self if self.bound.data is self.bound else self.with_bound(self.bound.data)
 
     def exact(self, x: Factors, side: int, rows: tuple[int, int] | None = None) -> Exact | None:
-        return self.bound.exact(x, side, rows)
+        return self.bound.exact(self.at(x), side, rows)
+
+    @property
+    def parameters(self) -> FittedParameters:
+        own = self.bound.parameters
+        return replace(
+            own,
+            refit=lambda x, z: own.refit(self.at(x), z),
+            replace=lambda values: self.with_bound(own.replace(values)),
+        )
 
     def footprint(self, width: int) -> Footprint:
-        # A search along a curve holds z, z₁ and z₂, so peak memory is not reduced.
         return self.bound.footprint(width)
 
     def check_factors(self, x: Factors) -> None:
-        self.bound.check_factors(x)
+        self.bound.check_factors(self.at(x))
 
     @property
     def fingerprint(self) -> str:
         return self.bound.fingerprint
 
+    def slopes(self, z: Array) -> tuple[float, Array]:
+        return self.bound.slopes(z)
+
+    def hessian_z(self, z: Array) -> Callable[[Array], Array]:
+        return self.bound.hessian_z(z)
+
+    def adjoint_z(self, slopes: Array) -> LinearMap:
+        return self.through(self.bound.adjoint_z(slopes))
+
+    def line(self, z: Array, dz: Array) -> Curve:
+        return self.bound.line(z, dz)
+
     def refitted(self, fit: DataFit) -> DataBound:
-        found = self.bound.refitted(fit).recomputed()
+        return self.with_bound(self.bound.refitted(fit))
+
+    def recomputed(self) -> DataBound:
+        return self.with_bound(self.bound.recomputed())
+
+
+class Symbolic(WrappedBound):
+    """The f of another bound, with z computed again in each pass and freed after it.
+
+    A curve holds its z, z₁ and z₂ as long as it exists, so the peak of memory is that of the other bound.
+    """
+
+    def __init__(self, bound: DataBound):
+        super().__init__(bound)
+        self.explicit = False
+
+    def with_bound(self, bound: Any) -> DataBound:
+        found: DataBound = bound.recomputed()
         found.operator = self.operator
         return found
+
+    def measure(self, x: Factors) -> None:
+        return None
+
+    def curve(self, x: Factors, d: Factors, z: Measurements = None, ahead: TrialPoint | None = None) -> Curve:
+        return WrappedCurve(self.bound.curve(x, d), lambda a, x: self.evaluate(x))
+
+    slopes, hessian_z, adjoint_z, line = Bound.slopes, Bound.hessian_z, Bound.adjoint_z, Bound.line  # which raise
 
     def recomputed(self) -> DataBound:
         return self

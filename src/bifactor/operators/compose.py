@@ -18,9 +18,9 @@ from bifactor.losses import DataFit, Loss
 from bifactor.losses.composite import Grouped, records
 from bifactor.operators.all_cells import AllCells, Cells
 from bifactor.operators.base import Operator, power_norm_squared
-from bifactor.operators.bound import Apply, Bound, DataBound, FittedParameters, Footprint, TrialPoint
-from bifactor.operators.curves import Curve, Evaluated, Measurements, WrappedCurve
-from bifactor.operators.features import FeaturedBound, FeaturedData
+from bifactor.operators.bound import Apply, Bound, DataBound, FittedParameters, Footprint, TrialPoint, WrappedBound
+from bifactor.operators.curves import Curve, Evaluated, Measurements
+from bifactor.operators.features import FeaturedBound
 from bifactor.validation import MAX_SETTING, MIN_SETTING, require_measurements
 
 
@@ -349,27 +349,33 @@ class Scaled(Operator):
 
 def _scaled(bound: DataBound, factor: complex) -> DataBound:
     """f(cX) of a given f; inside features, which commute with a number."""
-    if isinstance(bound, FeaturedData):
+    if isinstance(bound, FeaturedBound):
         return bound.with_bound(_scaled(bound.bound, factor))
     return ScaledBound(bound, factor)
 
 
-class ScaledBound(DataBound):
+class ScaledBound(WrappedBound):
     """f(cX) of a given f, by its fast passes at (cU)Vᴴ: no array as long as the data is scaled."""
 
     def __init__(self, bound: DataBound, factor: complex):
-        self.bound, self.factor = bound, factor
-        self.operator, self.fit = Scaled(bound.operator, factor), bound.fit
-        self.shape, self.dtype, self.like = bound.shape, bound.dtype, bound.like
-        self.explicit, self.quick, self.quadratic = bound.explicit, bound.quick, bound.quadratic
-        self.expensive = bound.expensive
+        super().__init__(bound)
+        self.factor, self.operator = factor, Scaled(bound.operator, factor)
         if isinstance(factor, complex):
             self.dtype = np.result_type(bound.dtype, np.complex64)
             bound.check_factors(Free().zero(self.shape, 1, self.dtype, self.like))
 
-    @property
-    def measured_shape(self) -> tuple[int, int]:
-        return self.bound.measured_shape
+    def with_bound(self, bound: Any) -> DataBound:
+        return ScaledBound(bound, self.factor)
+
+    def image(self, x: Factors) -> Factors:
+        return x if self.factor == 1 else Free().pair(self.factor * x.left, x.right)
+
+    def pull(self, GV: Array, GhU: Array) -> tuple[Array, Array]:
+        # c̄·∇f(cX); in its product with U, U already contains the factor.
+        return (GV if self.factor == 1 else self.factor.conjugate() * GV), GhU
+
+    def through(self, G: LinearMap) -> LinearMap:
+        return ScaledMap(self.factor.conjugate(), G)
 
     @property
     def smoothness(self) -> float:
@@ -380,50 +386,19 @@ class ScaledBound(DataBound):
         return abs(self.factor) ** 2 * self.bound.scale
 
     @property
-    def least(self) -> float | None:
-        return self.bound.least
-
-    @property
     def marginals(self) -> tuple[Array, Array] | None:
         if self.bound.marginals is None:
             return None
         rows, cols = self.bound.marginals
         return abs(self.factor) ** 2 * rows, abs(self.factor) ** 2 * cols
 
-    @property
-    def seen(self) -> int | None:
-        return self.bound.seen
-
-    def measure(self, x: Factors) -> Array | None:
-        return self.bound.measure(self.scaled(x))
-
-    def value(self, x: Factors) -> float:
-        return self.bound.value(self.scaled(x))
-
-    def evaluate(self, x: Factors, z: Array | None = None) -> Evaluated:
-        return self.unscaled(self.bound.evaluate(self.scaled(x), z))
-
-    def gradient(self, x: Factors, z: Array | None = None) -> LinearMap:
-        return ScaledMap(self.factor.conjugate(), self.bound.gradient(self.scaled(x), z))
-
-    def hessian(self, x: Factors, z: Array | None = None) -> Apply:
-        inner = self.bound.hessian(self.scaled(x), z)
-
-        def apply(d: Factors) -> tuple[Array, Array]:
-            left, right = inner(self.scaled(d))
-            return self.factor.conjugate() * left, right
-
-        return apply
-
-    def curve(self, x: Factors, d: Factors, z: Array | None = None, ahead: TrialPoint | None = None) -> Curve:
-        curve = self.bound.curve(self.scaled(x), self.scaled(d), z, ahead)
-        return WrappedCurve(curve, lambda a, x: self.unscaled(curve.to(a, self.scaled(x))))
+    parameters = DataBound.parameters  # fitted to z = c·A(X), once for all of its measurements
 
     def expected(self, x: Factors, side: int, alone: bool = True) -> Shared:
         return abs(self.factor) ** 2 * self.bound.expected(x, side, alone)
 
     def exact(self, x: Factors, side: int, rows: tuple[int, int] | None = None) -> Exact | None:
-        inner = self.bound.exact(self.scaled(x), side, rows)
+        inner = self.bound.exact(self.at(x), side, rows)
         # For the right side, the blocks already contain the scaled factor.
         return inner if side or inner is None else abs(self.factor) ** 2 * inner
 
@@ -431,38 +406,9 @@ class ScaledBound(DataBound):
         z, work = self.bound.footprint(width)
         return Footprint(z, work + 2 * self.shape[0] * width * self.dtype.itemsize)  # the scaled factor
 
-    def check_factors(self, x: Factors) -> None:
-        self.bound.check_factors(x)
-
     @property
     def fingerprint(self) -> str:
         return f"{self.factor!r} · {self.bound.fingerprint}"
-
-    def slopes(self, z: Array) -> tuple[float, Array]:
-        return self.bound.slopes(z)
-
-    def hessian_z(self, z: Array) -> Callable[[Array], Array]:
-        return self.bound.hessian_z(z)
-
-    def adjoint_z(self, slopes: Array) -> LinearMap:
-        return ScaledMap(self.factor.conjugate(), self.bound.adjoint_z(slopes))
-
-    def line(self, z: Array, dz: Array) -> Curve:
-        return self.bound.line(z, dz)
-
-    def refitted(self, fit: DataFit) -> DataBound:
-        return ScaledBound(self.bound.refitted(fit), self.factor)
-
-    def recomputed(self) -> DataBound:
-        return ScaledBound(self.bound.recomputed(), self.factor)
-
-    def scaled(self, x: Factors) -> Factors:
-        """Factors of cX."""
-        return x if self.factor == 1 else Free().pair(self.factor * x.left, x.right)
-
-    def unscaled(self, at: Evaluated) -> Evaluated:
-        """The gradient of f(cX) in X, c̄·∇f(cX). In its product with U, U already contains the factor."""
-        return at if self.factor == 1 else at._replace(GV=self.factor.conjugate() * at.GV)
 
 
 def _number(factor: Any) -> complex:
