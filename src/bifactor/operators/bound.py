@@ -438,6 +438,9 @@ class WrappedBound(DataBound):
     def data(self) -> DataBound:
         return self if self.bound.data is self.bound else self.with_bound(self.bound.data)
 
+    def expected(self, x: Factors, side: int, alone: bool = True) -> Shared:
+        return self.bound.expected(self.at(x), side, alone)
+
     def exact(self, x: Factors, side: int, rows: tuple[int, int] | None = None) -> Exact | None:
         return self.bound.exact(self.at(x), side, rows)
 
