@@ -143,7 +143,7 @@ class Noise:
             self,
             rows=None if self.rows is None else self.rows.at(rows),
             columns=None if self.columns is None else self.columns.at(columns),
-            entries=None if self.entries is None or entries is None else self.entries.at(entries),
+            entries=self.entries if self.entries is None or entries is None else self.entries.at(entries),
         )
 
     def variance(self, scale: Array) -> Array:
