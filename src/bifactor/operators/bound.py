@@ -30,7 +30,7 @@ from bifactor.errors import InputError
 from bifactor.factors import Factors, Free
 from bifactor.kernels.blas import gram
 from bifactor.linear_map import LinearMap
-from bifactor.losses import DataFit
+from bifactor.losses import DataFit, Loss
 from bifactor.losses.data_fit import Moving
 from bifactor.operators.curves import ANYWHERE, Curve, Evaluated, Measurements, Reach, WrappedCurve, line_as_curve
 
@@ -107,6 +107,18 @@ class FittedParameters:
     """The values that fit best at x; z may be None."""
     replace: Callable[[tuple[float, ...]], "Bound"]
     """f with other values."""
+
+    @classmethod
+    def of(
+        cls, loss: Loss, best: Callable[[Factors, Measurements], Loss], bind: Callable[[Loss], "Bound"]
+    ) -> "FittedParameters":
+        """Those of a loss, from the one that fits best at x, and f of a loss."""
+        return cls(
+            loss.fitted,
+            loss.scales,
+            lambda x, z: best(x, z).fitted,
+            lambda values: bind(loss.with_fitted(values)),
+        )
 
 
 # The display of a function of X, printed and in notebooks.
@@ -324,13 +336,10 @@ class DataBound(Bound):
 
     @property
     def parameters(self) -> FittedParameters:
-        def refit(x: Factors, z: Measurements) -> tuple[float, ...]:
-            return self.fit.refit(self.operator.forward(x.left, x.right) if z is None else z).loss.fitted
+        def best(x: Factors, z: Measurements) -> Loss:
+            return self.fit.refit(self.operator.forward(x.left, x.right) if z is None else z).loss
 
-        loss = self.fit.loss
-        return FittedParameters(
-            loss.fitted, loss.scales, refit, lambda values: self.refitted(self.fit.with_fitted(values))
-        )
+        return FittedParameters.of(self.fit.loss, best, lambda loss: self.refitted(replace(self.fit, loss=loss)))
 
     def footprint(self, width: int) -> Footprint:
         return Footprint(self.operator.size * self.fit.dtype.itemsize, self.operator.work(width, self.dtype))

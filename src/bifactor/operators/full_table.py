@@ -408,13 +408,7 @@ class FullTable(Bound):
 
     @property
     def parameters(self) -> FittedParameters:
-        loss = self.loss
-        return FittedParameters(
-            loss.fitted,
-            loss.scales,
-            lambda x, z: self.best_loss(x).fitted,
-            lambda values: self.with_loss(loss.with_fitted(values)),
-        )
+        return FittedParameters.of(self.loss, lambda x, z: self.best_loss(x), self.with_loss)
 
     def best_loss(self, x: Factors) -> Loss:
         """The loss that fits best to some of the rows, evenly spread over the table."""

@@ -360,13 +360,7 @@ class Partitioned(Bound):
 
     @property
     def parameters(self) -> FittedParameters:
-        loss = self.loss
-        return FittedParameters(
-            loss.fitted,
-            loss.scales,
-            lambda x, z: self._best_loss(x).fitted,
-            lambda values: self._with(loss.with_fitted(values)),
-        )
+        return FittedParameters.of(self.loss, lambda x, z: self._best_loss(x), self._with)
 
     def _best_loss(self, x: Factors) -> Loss:
         """The loss that fits best to some observations, evenly spread over all blocks."""
