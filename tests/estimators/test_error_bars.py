@@ -191,7 +191,7 @@ def test_the_noise_is_the_one_that_predicts_best(table, monkeypatch):
     ]
     given = bf.MatrixCompletion(n_components=3, solver=Variational("rows"), random_state=0).fit(table)
     assert given.noise_choice_ is None
-    assert given.model_.posterior.strengths[0] is not None
+    assert given.model_.posterior.noise_model.rows is not None
 
 
 def test_implicit_features_on_request(table):

@@ -13,6 +13,7 @@ from bifactor.errors import InputError
 from bifactor.factors import LONGEST, Free
 from bifactor.operators import Entries, Full
 from bifactor.operators.bound import DataBound
+from bifactor.operators.compose import add_cells
 from bifactor.penalties import Ridge
 from bifactor.running.certificate import certify
 from bifactor.running.holdout import Holdout
@@ -114,7 +115,7 @@ def test_sums_are_taken_in_double_precision():
     wanted = np.sum((U.astype(np.float64).T @ U) * (V.astype(np.float64).T @ V))
     cells = problem.f.cells[0]
     assert cells.value(Free().pair(U, V)) == pytest.approx(wanted, rel=3e-8)
-    ones = bf.all_cells(2.0, rows=np.ones(300_000)).added_to(problem.f).cells[1]
+    ones = add_cells(problem.f, bf.all_cells(2.0, rows=np.ones(300_000))).cells[1]
     assert ones.value(Free().pair(U, V)) == pytest.approx(wanted, rel=3e-8)
 
 

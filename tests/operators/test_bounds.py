@@ -14,7 +14,7 @@ from bifactor.errors import InputError
 from bifactor.factors import Free
 from bifactor.kernels import entries_numba, entries_reference, threading
 from bifactor.losses import DataFit
-from bifactor.operators import Entries, Full, Gaussian, Noiselet, Recomputed, Scaled, Stacked
+from bifactor.operators import Comparisons, Entries, Full, Gaussian, Noiselet, Recomputed, Scaled, Stacked
 from bifactor.operators.entries import EntriesBound, SymbolicEntries
 from bifactor.penalties import Ridge
 from bifactor.solvers import BFGD, PCG, SPG, Newton, NuclearNorm, SparseApproxSDP
@@ -212,6 +212,16 @@ def test_what_is_recomputed_is_not_explicit(inner, wrap):
         assert (f.marginals is None) == (plain.marginals is None)
         if f.marginals is not None:
             close(f.marginals, plain.marginals)
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_what_is_recomputed_has_the_same_typical_curvature(side):
+    """That of comparisons is of deviations from the mean of columns, which `marginals` do not tell."""
+    operator = Comparisons([0, 1, 3, 3], [1, 2, 0, 0], [0, 0, 1, 2], (4, 3))
+    plain, other = (op.bind(DataFit.of(SQUARED, np.ones(4))) for op in (operator, Recomputed(operator)))
+    x, d = moving(plain, rank=2)
+    rows = (d.left, d.right)[side]
+    close(other.expected(x, side).times(rows), plain.expected(x, side).times(rows))
 
 
 @pytest.mark.parametrize("inner", [Entries([3, 0, 1, 0], [1, 2, 0, 2], (4, 3)), Gaussian((4, 3), 4, rng=1)])

@@ -167,9 +167,9 @@ def test_levels_are_those_of_all_blocks(tmp_path):
     store = bf.data.partition((rows, cols, y), tmp_path / "blocks", dtype=np.float64)
     f, here = Partitioned("ordinal", store), bf.Problem("ordinal", Entries(rows, cols, (60, 30)), y).f
     assert f.loss.levels == here.fit.loss.levels
-    close(f.fitted, here.fitted, 1e-2)
+    close(f.parameters.values, here.parameters.values, 1e-2)
     x = pair((60, 30), rng)
-    same = here.with_fitted(f.fitted)
+    same = here.parameters.replace(f.parameters.values)
     close(f.evaluate(x).GhU, same.evaluate(x).GhU)
     with pytest.raises(InputError, match="levels"):
         Partitioned(["ordinal", "squared"], store, group=np.arange(30) % 2)
@@ -181,10 +181,10 @@ def test_levels_are_those_of_all_blocks(tmp_path):
 def test_parameters_of_losses_are_fitted(tmp_path, draw_targets):
     f, here = both(tmp_path, bf.losses.Huber(0.7), (90, 40), draw_targets)
     x = pair((90, 40), np.random.default_rng(0))
-    close(f.refit(x).fitted, here.refit(x).fitted)
+    close(f.parameters.refit(x, None), here.parameters.refit(x, None))
     solver = bf.solvers.Refitted(bf.solvers.PCG())
     end = bf.solve(bf.Objective(f, bf.penalties.Ridge(1.0)), 2, solver, rng=0, max_iter=80)
-    close(end.problem.f.fitted, here.refit(Free().pair(end.U, end.V)).fitted, 1e-2)
+    close(end.problem.f.parameters.values, here.parameters.refit(Free().pair(end.U, end.V), None), 1e-2)
 
 
 def test_held_out_and_the_rest_are_all(tmp_path, draw_targets):

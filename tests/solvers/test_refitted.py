@@ -96,7 +96,7 @@ def test_sigma_is_found_where_the_scale_of_z_is_fixed(penalty):
     problem = bf.Problem(losses, bf.operators.Entries(rows, cols, X.shape), y, penalty=penalty, group=group)
     result = bf.solve(problem, 1, Refitted(), rng=0, max_iter=1000)
     assert result.status.converged
-    np.testing.assert_allclose(result.problem.f.fitted, 0.7, rtol=0.1)
+    np.testing.assert_allclose(result.problem.f.parameters.values, 0.7, rtol=0.1)
     assert np.linalg.norm(result.matrix() - X) < 0.15 * np.linalg.norm(X)
 
 
@@ -105,7 +105,7 @@ def test_groups_with_the_same_loss_have_parameters_of_their_own():
     coarse = np.arange(y.size) % 2 == 1
     y = np.where(coarse, y + 0.5 * np.random.default_rng(10).standard_normal(y.size), y)
     problem = bf.Problem([Huber(1.0), Huber(1.0)], A, y, group=coarse.astype(int))
-    fine, rough = bf.solve(problem, 2, Refitted(), rng=0).problem.f.fitted
+    fine, rough = bf.solve(problem, 2, Refitted(), rng=0).problem.f.parameters.values
     assert rough > 3 * fine
 
 
@@ -139,10 +139,10 @@ def test_the_parts_of_a_sum_have_parameters_of_their_own():
     finer = X[rows, cols] + 0.005 * rng.standard_normal(rows.size)
     problem = bf.Problem(Huber(1.0), A, y) + bf.Problem(Huber(1.0), bf.operators.Entries(rows, cols, X.shape), finer)
     result = bf.solve(problem, 2, Refitted(), rng=0)
-    assert result.problem.f.fitted[0] == pytest.approx(1.345 * 0.05, rel=0.2)
-    assert result.problem.f.fitted[1] < 0.5 * result.problem.f.fitted[0]
+    assert result.problem.f.parameters.values[0] == pytest.approx(1.345 * 0.05, rel=0.2)
+    assert result.problem.f.parameters.values[1] < 0.5 * result.problem.f.parameters.values[0]
     labels = problem + bf.Problem(Logistic(), A, np.where(y > 0, 1.0, -1.0))
-    assert labels.f.fitted == problem.f.fitted
+    assert labels.f.parameters.values == problem.f.parameters.values
 
 
 @pytest.mark.parametrize("whole", [True, False])
@@ -157,4 +157,4 @@ def test_theta_of_counts_is_found_in_tables_and_in_entries(whole):
     else:
         problem = bf.Problem(loss, bf.operators.Entries(rows, cols, y.shape), y.ravel(), penalty=ridge, fixed=fixed)
     result = bf.solve(problem, 2, Refitted(), rng=0)
-    assert result.problem.f.fitted[0] == pytest.approx(3.0, rel=0.15)
+    assert result.problem.f.parameters.values[0] == pytest.approx(3.0, rel=0.15)

@@ -13,7 +13,7 @@ from bifactor.errors import InputError
 from bifactor.kernels.row_blocks_reference import transposed
 from bifactor.solvers import Variational
 from bifactor.solvers.variational.factor_posterior import balancing_rotation
-from bifactor.solvers.variational.noise import fit_precisions
+from bifactor.solvers.variational.noise import GammaPrior
 
 NOISES = ["one", "columns", "rows", "both", "student"]
 PRIORS = ["separate", "shared"]
@@ -179,11 +179,11 @@ def test_heavy_tails_are_found_and_do_no_harm():
         one, student = (bf.solve(heavy, 3, Variational(name), rng=0, max_iter=80) for name in ("one", "student"))
         errors = [np.linalg.norm(result.predict(i, j) - X[i, j]) for result in (one, student)]
         if kind == "t":
-            assert student.posterior.degrees == pytest.approx(4)
+            assert student.posterior.noise_model.degrees == pytest.approx(4)
             assert student.objective < one.objective - 100
             assert errors[1] < 0.9 * errors[0]
         else:
-            assert student.posterior.degrees > 10
+            assert student.posterior.noise_model.degrees > 10
             assert errors[1] < 1.02 * errors[0]
 
 
@@ -345,11 +345,11 @@ def test_gamma_precisions_are_those_of_the_bound():
     rng = np.random.default_rng(0)
     counts = rng.integers(0, 30, size=200).astype(float)
     errors = counts * rng.gamma(2.0, 0.5, size=200)
-    found = fit_precisions(counts, errors, 10.0)
+    found = GammaPrior(10.0).fit(counts, errors)
     assert np.all(found.mean[counts == 0] == 1)
     seen = counts > 0
     np.testing.assert_allclose(found.mean[seen], ((counts + 10) / (errors + 10))[seen])
-    again = fit_precisions(counts, errors, found.strength)
+    again = GammaPrior(found.strength).fit(counts, errors)
     # One more round from the fitted strength lowers what is minimised over both.
     total = [p.cost + 0.5 * float(np.sum(p.mean[seen] * errors[seen])) for p in (found, again)]
     assert total[1] <= total[0] + 1e-9

@@ -369,7 +369,7 @@ def test_weights_of_rows_and_columns(shape, kind):
     np.testing.assert_allclose(ours.GV, theirs.GV, atol=1e-12)
     np.testing.assert_allclose(ours.GhU, theirs.GhU, atol=1e-12)
     assert weighted.fingerprint not in (parted.f.fingerprint, parted.f.reweighted(a).fingerprint)
-    assert weighted.with_fitted(()).value(x) == ours.f
+    assert weighted.parameters.replace(()).value(x) == ours.f
 
 
 def test_blocks_that_stay_in_memory_keep_to_the_budget():

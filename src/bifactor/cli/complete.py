@@ -32,7 +32,7 @@ from bifactor.errors import InputError
 from bifactor.losses.base import SIGNS
 from bifactor.losses.named import LOSSES
 from bifactor.models.completion.clipping import stored_range
-from bifactor.models.completion.fitting import NOISES, CompletionSettings, validate_settings
+from bifactor.models.completion.fitting import NOISE_SETTINGS, CompletionSettings, validate_settings
 from bifactor.models.metrics import score_file
 from bifactor.models.provenance import about_data, about_fit, about_machine, about_path
 from bifactor.models.storage import require_free
@@ -64,7 +64,11 @@ Examples:
     "--ridge", type=Auto(float), help="Ridge; 0 for none. By default, fits with squared loss have error bars instead."
 )
 @click.option(
-    "--noise", type=click.Choice(NOISES), default="auto", show_default=True, help="Noise model of fits with error bars."
+    "--noise",
+    type=click.Choice(NOISE_SETTINGS),
+    default="auto",
+    show_default=True,
+    help="Noise model of fits with error bars.",
 )
 @click.option("--error-bars/--no-error-bars", default=True, show_default=True, help="Keep error bars in the folder.")
 @click.option(

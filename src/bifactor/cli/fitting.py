@@ -16,7 +16,6 @@ from bifactor.errors import InputError
 from bifactor.losses.base import SIGNS
 from bifactor.models import Fit, Model
 from bifactor.models.completion.fitting import (
-    IN_MEMORY_NOISES,
     MAX_SEARCH_ENTRIES,
     CompletionSettings,
     after_choice,
@@ -62,8 +61,9 @@ def require_fit_memory(data: Dataset, chosen: CompletionSettings, workers: int |
     tried: list[tuple[int, Solver | None]] = [(MAX_RANK if chosen.n_components is None else chosen.n_components, None)]
     if chosen.posterior:
         whole = data.in_memory
-        every = candidates(chosen.noise, chosen.n_components, data.shape, chosen.implicit is not False and whole)
-        tried = [(one.rank, one.solver) for one in every if whole or one.solver.noise not in IN_MEMORY_NOISES]
+        implicit = chosen.implicit is not False and whole
+        every = candidates(chosen.noise, chosen.n_components, data.shape, implicit, in_blocks=not whole)
+        tried = [(one.rank, one.solver) for one in every]
     found = max((_memory(data, chosen, rank, solver, workers) for rank, solver in tried), default=0)
     require_free_memory(found, data, chosen)
     console = stderr()

@@ -11,7 +11,6 @@ from bifactor.models.completion.clipping import describe_range as spoken_range
 from bifactor.models.completion.clipping import restored_range
 from bifactor.models.completion.fitting import CompletionSettings
 from bifactor.models.metrics import format_scores
-from bifactor.models.provenance import noise_in_words
 from bifactor.models.storage import REPORT
 from bifactor.problems.objective import Objective
 from bifactor.running.memory import bytes_in_words, entries_memory, require_memory
@@ -92,7 +91,8 @@ def _noise(fit: dict[str, Any]) -> list[tuple[str, str]]:
     told = fit["noise"]
     if told is None:
         return []
-    return [("noise", f"{noise_in_words(told)}; {told['living']} of {pluralize(fit['rank'], 'component')} in use")]
+    used = f"{told['living']} of {pluralize(fit['rank'], 'component')} in use"
+    return [("noise", f"±{told['std']:.4g}, {told['words']}; {used}")]
 
 
 def _clipped(fit: dict[str, Any]) -> list[tuple[str, str]]:

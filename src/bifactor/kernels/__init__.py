@@ -35,8 +35,8 @@ _STANDARD = {"losses"}
 def get(operation: str, like: Array, size: float, columns: int = 1) -> ModuleType | Any:
     """The kernels of an operation for arrays such as `like`: this many numbers, each with rows of this many columns.
 
-    The module is `<operation>_numba` for NumPy arrays that are large enough, otherwise `<operation>_reference`. Arrays of
-    another library in host memory are shared with compiled kernels, which are the fastest there; all others go to
+    The module is `<operation>_numba` for NumPy arrays that are large enough, otherwise `<operation>_reference`. Arrays
+    of another library in host memory are shared with compiled kernels, which are the fastest there; all others go to
     `<operation>_<library>` or, without it, are shared with the reference. Kernels that one module uses lie beside it,
     and are named by their place, as `"pictures.patches"`.
 

@@ -262,10 +262,6 @@ class DataFit:
         weights = None if self.weights is None else to_numpy(self.weights)
         return replace(self, loss=self.loss.refit(to_numpy(z), to_numpy(self.y), weights))
 
-    def with_fitted(self, fitted: tuple[float, ...]) -> "DataFit":
-        """The same data with these parameters."""
-        return replace(self, loss=self.loss.with_fitted(fitted))
-
     def losses(self, z: Array) -> Array:
         """ℓ for each measurement, without its weight."""
         return self.loss.value(z, self.y)

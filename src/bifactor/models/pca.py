@@ -82,14 +82,14 @@ def refit_loss(table: FullTable, settings: CompletionSettings) -> FullTable:
     """
     shifted = table.shifted(constant_of(table))
     _, start = start_at_column_effects(shifted)
-    problem, start = start_at_column_effects(shifted.refit(start))
+    problem, start = start_at_column_effects(shifted.with_loss(shifted.best_loss(start)))
     penalized = problem.penalized(component_ridge(CONSERVATIVE_RIDGE_SHARE * largest_ridge(problem, start)))
     rank = min(*table.shape, MAX_RANK if settings.n_components is None else settings.n_components)
     wide = start.padded(start.width + rank)
     quiet = replace(settings, callback=None, progress=False, checkpoint=None)
     result = run(penalized, rank, SOLVER, Given(wide.left, wide.right), quiet)
-    fitted = penalized.f.refit(problem.kind.pair(result.U, result.V)).fitted
-    return table.with_fitted(fitted)
+    fitted = penalized.f.parameters.refit(problem.kind.pair(result.U, result.V), None)
+    return table.with_loss(table.loss.with_fitted(fitted))
 
 
 def start_at_column_effects(table: FullTable) -> tuple[Objective, Factors]:

@@ -15,7 +15,6 @@ from bifactor.metrics import triplets
 from bifactor.models.completion.clipping import stored_range
 from bifactor.models.fit import Fit
 from bifactor.models.model import Model
-from bifactor.solvers.variational.posterior import Posterior
 
 PACKAGES = ("bifactor", "numpy", "scipy", "numba", "scikit-learn", "safetensors")
 
@@ -89,9 +88,10 @@ def about_noise(model: Model) -> dict[str, Any] | None:
         return None
     tried = [] if choice is None else zip(choice.candidates, choice.held_out, choice.standard_error, strict=True)
     return {
-        "model": _noise_model(posterior),
+        "model": posterior.noise_model.name,
+        "words": posterior.noise_model.words,
         "std": posterior.variance**0.5,
-        "degrees": posterior.degrees,
+        "degrees": posterior.noise_model.degrees,
         "living": int(np.count_nonzero(posterior.active_components(model.fixed_columns))),
         "evidence": -model.result.objective,
         "tried": [
@@ -107,23 +107,6 @@ def about_noise(model: Model) -> dict[str, Any] | None:
             for one, held, se in tried
         ],
     }
-
-
-def noise_in_words(noise: dict[str, Any]) -> str:
-    """The result of `about_noise` in words."""
-    kinds = {
-        "one": "the same for all entries",
-        "student": f"Student's t, {noise['degrees'] or 0:.3g} degrees of freedom",
-    }
-    kinds |= {side: f"by {side}" for side in ("rows", "columns")} | {"both": "by rows and columns"}
-    return f"±{noise['std']:.4g}, {kinds[noise['model']]}"
-
-
-def _noise_model(posterior: Posterior) -> str:
-    if posterior.degrees is not None:
-        return "student"
-    rows, cols = (strength is not None for strength in posterior.strengths)
-    return "both" if rows and cols else "rows" if rows else "columns" if cols else "one"
 
 
 def about_path(model: Model) -> dict[str, Any] | None:

@@ -12,7 +12,7 @@ from bifactor.data.features import Standard
 from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.operators import pattern
-from bifactor.operators.bound import Bound
+from bifactor.operators.bound import Bound, DataBound
 from bifactor.operators.features import FeaturedBound, FeatureMaps
 from bifactor.validation import pluralize
 
@@ -110,7 +110,10 @@ class ScaledFeatures:
 
     def wrap(self, f: Bound) -> Bound:
         """f as a function of the matrix with these features."""
-        return f if self.none else FeaturedBound.around(f, FeatureMaps.of(f.shape, *self.matrices))
+        if self.none:
+            return f
+        assert isinstance(f, DataBound)  # features need data in memory
+        return FeaturedBound(f, FeatureMaps.of(f.shape, *self.matrices))
 
     def weights(self, side: int, own: Array) -> Array:
         """Ridge weights of factors, `own` for each row, followed by those of coefficients."""

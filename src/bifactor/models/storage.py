@@ -51,6 +51,7 @@ from bifactor.running import files as places
 from bifactor.running.result import Result
 from bifactor.solvers.variational.features import FeatureWeights, parts_of
 from bifactor.solvers.variational.moments import Places
+from bifactor.solvers.variational.noise import NUMBERS, unpack_noise
 from bifactor.solvers.variational.posterior import Gaussians, Posterior
 from bifactor.validation import is_count
 
@@ -298,9 +299,6 @@ KINDS = ("features", "pattern")
 MOST = 1 << 28
 """Largest number of numbers in the covariances of one side that are computed for a file if they were not stored."""
 
-NUMBERS = ("variance", "degrees", "row_strength", "column_strength", "weight")
-"""Numbers besides the arrays; files of earlier versions have no weight, which is then 1."""
-
 
 def write_posterior(path: Path, posterior: Posterior, dtype: Any, whole: bool) -> None:
     """Write a posterior in the precision of the factors, whose means are in another file; covariances if `whole`."""
@@ -315,9 +313,8 @@ def write_posterior(path: Path, posterior: Posterior, dtype: Any, whole: bool) -
         for kind, weights in zip(KINDS, part.weights, strict=True):
             if weights is not None:
                 arrays |= {f"{name}_{kind}_{key}": one for key, one in _packed_weights(weights, whole).items()}
-    values = posterior.variance, posterior.degrees, *posterior.strengths, posterior.weight
-    numbers = zip(NUMBERS, values, strict=True)
-    told = {name: repr(float(one)) for name, one in numbers if one is not None}
+    numbers = {"variance": posterior.variance, **posterior.noise_model.pack(), "weight": posterior.weight}
+    told = {name: repr(float(one)) for name, one in numbers.items()}
     sides = zip(SIDES, (posterior.rows, posterior.cols), strict=True)
     told |= {f"{name}_blind": "1" for name, part in sides if part.blind}
     files.write(path, "posterior", arrays, told)
@@ -336,12 +333,14 @@ def read_posterior(path: Path, x: Factors) -> Posterior:
     try:
         sides = [_side(arrays, name, x, which) for which, name in enumerate(SIDES)]
         sides = [replace(side, blind=f"{name}_blind" in told) for name, side in zip(SIDES, sides, strict=True)]
-        variance, degrees, first, second, weight = (_positive(told, name) for name in NUMBERS)
-        if variance is None:
+        numbers = {name: _positive(told, name) for name in ("variance", *NUMBERS, "weight") if name in told}
+        if "variance" not in numbers:
             raise ValueError("it has no variance of the noise")
+        noise = unpack_noise({name: numbers[name] for name in NUMBERS if name in numbers})
     except ValueError as error:
         raise FileError(f"{path} is damaged: {error}. Fit again.") from None
-    return Posterior(sides[0], sides[1], variance, degrees, (first, second), weight or 1.0)
+    weight = numbers.get("weight", 1.0)  # that of files of earlier versions
+    return Posterior(sides[0], sides[1], numbers["variance"], noise, weight)
 
 
 def _side(arrays: dict[str, Array], name: str, x: Factors, which: int) -> Gaussians:
@@ -388,9 +387,7 @@ def _array(arrays: dict[str, Array], name: str, shape: tuple[int, ...]) -> Array
     return found.astype(np.float64)
 
 
-def _positive(told: dict[str, Any], name: str) -> float | None:
-    if name not in told:
-        return None
+def _positive(told: dict[str, Any], name: str) -> float:
     number = number_of(told[name]) if isinstance(told[name], str) else None
     if number is None or not 0 < number < np.inf:
         raise ValueError(f"{name} is {str(told[name])[:40]!r}, not a number above 0")

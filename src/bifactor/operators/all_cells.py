@@ -8,13 +8,10 @@ import numpy as np
 from bifactor._compat import cached_property
 from bifactor.arrays import Array, cast, digest, dtype_of, herm, inner, to_device_of, to_numpy
 from bifactor.blocks import Exact, Shared, Weight, fill_zero_weights
-from bifactor.errors import InputError
 from bifactor.factors import Factors, Grams, GramStep
 from bifactor.kernels import blas
 from bifactor.linear_map import LinearMap, LowRank
-from bifactor.losses import DataFit
-from bifactor.operators.bound import Apply, Bound, DataBound, Footprint, TrialPoint
-from bifactor.operators.compose import SumBound
+from bifactor.operators.bound import Apply, Bound, Footprint, TrialPoint
 from bifactor.operators.curves import Curve, Evaluated, Measurements
 from bifactor.validation import positive, require_pair, require_weights, weight_vector
 
@@ -36,22 +33,6 @@ class AllCells:
     def __repr__(self) -> str:
         weights = "".join(f", {name}=…" for name in ("rows", "cols") if getattr(self, name) is not None)
         return f"all_cells({self.weight!r}{weights})"
-
-    def added_to(self, f: Bound) -> Bound:
-        """The sum of f and this term."""
-        found: Bound = f.inside(self._beside)
-        return found
-
-    def _beside(self, f: Bound) -> Bound:
-        if f.measured_shape != f.shape:
-            raise InputError(
-                "all_cells cannot be added to a sum of functions with features. Add it to one of the parts, or wrap "
-                "all operators in one Featured."
-            )
-        cells = Cells(self, f.shape, f.dtype, f.like)
-        if isinstance(f, DataAndCells):
-            return DataAndCells(f.data, *f.cells, cells)
-        return DataAndCells(f, cells) if isinstance(f, DataBound) else SumBound(f, cells)
 
 
 def all_cells(weight: float, rows: Array | None = None, cols: Array | None = None) -> AllCells:
@@ -80,7 +61,7 @@ def all_cells(weight: float, rows: Array | None = None, cols: Array | None = Non
 class Cells(Bound):
     """(w/2) Σᵢⱼ sᵢtⱼ|Xᵢⱼ|²."""
 
-    explicit, whole, quadratic = False, True, True
+    explicit, quadratic = False, True
 
     def __init__(self, given: AllCells, shape: tuple[int, int], dtype: Any, like: Array):
         self.given, self.shape, self.dtype, self.like = given, shape, dtype, like
@@ -217,31 +198,3 @@ class CellsCurve(Curve):
         if self.bound.plain and x.moved is None:
             x.remember_step(replace(self.path, step=a))
         return self.bound.evaluate(x)
-
-
-class DataAndCells(SumBound, DataBound):
-    """An operator bound to data, plus terms on all cells."""
-
-    def __init__(self, data: DataBound, *cells: Cells):
-        super().__init__(data, *cells)
-        self.operator = data.operator
-
-    @property
-    def fit(self) -> DataFit:  # type: ignore[override]
-        return self.data.fit
-
-    @property
-    def data(self) -> DataBound:
-        found = self.parts[0]
-        assert isinstance(found, DataBound)
-        return found
-
-    @property
-    def cells(self) -> tuple[Cells, ...]:  # type: ignore[override]
-        return tuple(part for part in self.parts if isinstance(part, Cells))
-
-    def refitted(self, fit: DataFit) -> DataBound:
-        return DataAndCells(self.data.refitted(fit), *self.cells)
-
-    def recomputed(self) -> DataBound:
-        return DataAndCells(self.data.recomputed(), *self.cells)

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import ref
 
@@ -97,6 +98,34 @@ class Footprint(NamedTuple):
     """The temporary arrays of passes over the data, and those kept for the next pass."""
 
 
+# Parameters of losses.
+
+
+@dataclass(frozen=True, eq=False)
+class FittedParameters:
+    """The parameters of the losses of a function f that can be fitted to its data."""
+
+    values: tuple[float, ...]
+    scales: bool
+    """Whether one of them is a scale of z, which must then be fixed in another way."""
+    refit: Callable[[Factors, Measurements], tuple[float, ...]]
+    """The values that fit best at x; z may be None."""
+    replace: Callable[[tuple[float, ...]], "Bound"]
+    """f with other values."""
+
+    @classmethod
+    def of(
+        cls, loss: Loss, best: Callable[[Factors, Measurements], Loss], bind: Callable[[Loss], "Bound"]
+    ) -> "FittedParameters":
+        """Those of a loss, from the one that fits best at x, and f of a loss."""
+        return cls(
+            loss.fitted,
+            loss.scales,
+            lambda x, z: best(x, z).fitted,
+            lambda values: bind(loss.with_fitted(values)),
+        )
+
+
 # The display of a function of X, printed and in notebooks.
 
 
@@ -144,17 +173,11 @@ class Bound(ShapeRepr, ABC):
     quick: bool = True
     """Whether a curve takes about as long as measuring one point."""
     quadratic: bool = False
-    whole: bool = False
-    """Whether f weights every entry of X, by the product of a weight of its row and one of its column."""
 
     @property
     def measured_shape(self) -> tuple[int, int]:
         """The shape of the matrix that is measured: that of X without the rows and columns of features."""
         return self.shape
-
-    def inside(self, change: Callable[..., Any]) -> Any:
-        """The result of `change`, a function of a bound, applied to f as a function of that matrix."""
-        return change(self)
 
     @property
     @abstractmethod
@@ -219,11 +242,6 @@ class Bound(ShapeRepr, ABC):
         return self.curve(*line_as_curve(x, new))
 
     @property
-    def summands(self) -> tuple["Bound", ...]:
-        """The functions whose sum is f."""
-        return (self,)
-
-    @property
     def data(self) -> "Bound":
         """f without the terms on all entries of X, which do not come from data."""
         return self
@@ -263,22 +281,9 @@ class Bound(ShapeRepr, ABC):
         return None
 
     @property
-    def fitted(self) -> tuple[float, ...]:
-        """The parameters of losses that can be fitted to the data."""
-        return ()
-
-    @property
-    def scales(self) -> bool:
-        """Whether one of them is a scale of z, which must then be fixed in another way."""
-        return False
-
-    def refit(self, x: Factors, z: Measurements = None) -> "Bound":
-        """The same data with the parameters that fit best at x."""
-        return self
-
-    def with_fitted(self, fitted: tuple[float, ...]) -> "Bound":
-        """The same data with these parameters."""
-        return self
+    def parameters(self) -> FittedParameters:
+        """The parameters of losses that can be fitted to the data; by default there are none."""
+        return FittedParameters((), False, lambda x, z: (), lambda values: self)
 
     def footprint(self, width: int) -> Footprint:
         """The memory that f needs for factors of this many columns, estimated without a pass over the data.
@@ -339,21 +344,14 @@ class DataBound(Bound):
         return self.fit.loss
 
     @property
-    def fitted(self) -> tuple[float, ...]:
-        return self.fit.loss.fitted
+    def parameters(self) -> FittedParameters:
+        def best(x: Factors, z: Measurements) -> Loss:
+            return self.fit.refit(self.operator.forward(x.left, x.right) if z is None else z).loss
 
-    @property
-    def scales(self) -> bool:
-        return self.fit.loss.scales
+        return FittedParameters.of(self.fit.loss, best, lambda loss: self.refitted(replace(self.fit, loss=loss)))
 
     def footprint(self, width: int) -> Footprint:
         return Footprint(self.operator.size * self.fit.dtype.itemsize, self.operator.work(width, self.dtype))
-
-    def refit(self, x: Factors, z: Measurements = None) -> "DataBound":
-        return self.refitted(self.fit.refit(self.operator.forward(x.left, x.right) if z is None else z))
-
-    def with_fitted(self, fitted: tuple[float, ...]) -> "DataBound":
-        return self.refitted(self.fit.with_fitted(fitted))
 
     def refitted(self, fit: DataFit) -> "DataBound":
         """The same operator with other data, in the order of the bound."""
@@ -364,21 +362,52 @@ class DataBound(Bound):
         """The same f without stored measurements."""
 
 
-# A bound whose measurements are never stored.
+# The bound of another bound, of which it changes something.
 
 
-class Symbolic(DataBound):
-    """The f of another bound, with z computed again in each pass and freed after it.
+class WrappedBound(DataBound):
+    """f(X) of another f at an image of X that is linear in the factors, such as cX; by default at X itself.
 
-    A curve holds its z, z₁ and z₂ as long as it exists.
+    `image` maps factors to those of the image, `pull` and `through` map gradients back.
     """
 
-    explicit = False
-
     def __init__(self, bound: DataBound):
-        self.bound, self.operator, self.fit = bound, bound.operator, bound.fit
+        self.bound, self.operator = bound, bound.operator
         self.shape, self.dtype, self.like = bound.shape, bound.dtype, bound.like
+        self.explicit, self.expensive = bound.explicit, bound.expensive
         self.quick, self.quadratic = bound.quick, bound.quadratic
+
+    @abstractmethod
+    def with_bound(self, bound: Any) -> DataBound:
+        """The same around another bound."""
+
+    def image(self, x: Factors) -> Factors:
+        """The factors of the image of UVᴴ."""
+        return x
+
+    def at(self, x: Factors) -> Factors:
+        """The image of a point; wrappers may keep the last one."""
+        return self.image(x)
+
+    def pull(self, GV: Array, GhU: Array) -> tuple[Array, Array]:
+        """The products of the gradient in X with V and U, from those of the gradient in the image with its factors."""
+        return GV, GhU
+
+    def through(self, G: LinearMap) -> LinearMap:
+        """The gradient in X, from that in the image."""
+        return G
+
+    @property
+    def fit(self) -> DataFit:  # type: ignore[override]
+        return self.bound.fit
+
+    @property
+    def cells(self) -> "tuple[Cells, ...]":  # type: ignore[override]
+        return self.bound.cells
+
+    @property
+    def measured_shape(self) -> tuple[int, int]:
+        return self.bound.measured_shape
 
     @property
     def smoothness(self) -> float:
@@ -400,42 +429,99 @@ class Symbolic(DataBound):
     def seen(self) -> int | None:
         return self.bound.seen
 
-    def measure(self, x: Factors) -> None:
-        return None
+    def measure(self, x: Factors) -> Measurements:
+        return self.bound.measure(self.at(x))
 
     def value(self, x: Factors) -> float:
-        return self.bound.value(x)
+        return self.bound.value(self.at(x))
 
-    def evaluate(self, x: Factors, z: Array | None = None) -> Evaluated:
-        return self.bound.evaluate(x)
+    def evaluate(self, x: Factors, z: Measurements = None) -> Evaluated:
+        return self._pulled(self.bound.evaluate(self.at(x), z))
 
-    def gradient(self, x: Factors, z: Array | None = None) -> LinearMap:
-        return self.bound.gradient(x)
+    def gradient(self, x: Factors, z: Measurements = None) -> LinearMap:
+        return self.through(self.bound.gradient(self.at(x), z))
 
-    def hessian(self, x: Factors, z: Array | None = None) -> Apply:
-        return self.bound.hessian(x)
+    def hessian(self, x: Factors, z: Measurements = None) -> Apply:
+        inner = self.bound.hessian(self.at(x), z)
+        return lambda d: self.pull(*inner(self.image(d)))
 
-    def curve(self, x: Factors, d: Factors, z: Array | None = None, ahead: TrialPoint | None = None) -> Curve:
-        return WrappedCurve(self.bound.curve(x, d), lambda a, x: self.evaluate(x))
+    def curve(self, x: Factors, d: Factors, z: Measurements = None, ahead: TrialPoint | None = None) -> Curve:
+        curve = self.bound.curve(self.at(x), self.image(d), z, ahead)
+        return WrappedCurve(curve, lambda a, x: self._pulled(curve.to(a, self.at(x))))
+
+    def _pulled(self, at: Evaluated) -> Evaluated:
+        return Evaluated(at.f, *self.pull(at.GV, at.GhU), at.z)
+
+    @property
+    def data(self) -> DataBound:
+        return self if self.bound.data is self.bound else self.with_bound(self.bound.data)
+
+    def expected(self, x: Factors, side: int, alone: bool = True) -> Shared:
+        return self.bound.expected(self.at(x), side, alone)
 
     def exact(self, x: Factors, side: int, rows: tuple[int, int] | None = None) -> Exact | None:
-        return self.bound.exact(x, side, rows)
+        return self.bound.exact(self.at(x), side, rows)
+
+    @property
+    def parameters(self) -> FittedParameters:
+        own = self.bound.parameters
+        return replace(
+            own,
+            refit=lambda x, z: own.refit(self.at(x), z),
+            replace=lambda values: self.with_bound(own.replace(values)),
+        )
 
     def footprint(self, width: int) -> Footprint:
-        # A search along a curve holds z, z₁ and z₂, so peak memory is not reduced.
         return self.bound.footprint(width)
 
     def check_factors(self, x: Factors) -> None:
-        self.bound.check_factors(x)
+        self.bound.check_factors(self.at(x))
 
     @property
     def fingerprint(self) -> str:
         return self.bound.fingerprint
 
+    def slopes(self, z: Array) -> tuple[float, Array]:
+        return self.bound.slopes(z)
+
+    def hessian_z(self, z: Array) -> Callable[[Array], Array]:
+        return self.bound.hessian_z(z)
+
+    def adjoint_z(self, slopes: Array) -> LinearMap:
+        return self.through(self.bound.adjoint_z(slopes))
+
+    def line(self, z: Array, dz: Array) -> Curve:
+        return self.bound.line(z, dz)
+
     def refitted(self, fit: DataFit) -> DataBound:
-        found = self.bound.refitted(fit).recomputed()
+        return self.with_bound(self.bound.refitted(fit))
+
+    def recomputed(self) -> DataBound:
+        return self.with_bound(self.bound.recomputed())
+
+
+class Symbolic(WrappedBound):
+    """The f of another bound, with z computed again in each pass and freed after it.
+
+    A curve holds its z, z₁ and z₂ as long as it exists, so the peak of memory is that of the other bound.
+    """
+
+    def __init__(self, bound: DataBound):
+        super().__init__(bound)
+        self.explicit = False
+
+    def with_bound(self, bound: Any) -> DataBound:
+        found: DataBound = bound.recomputed()
         found.operator = self.operator
         return found
+
+    def measure(self, x: Factors) -> None:
+        return None
+
+    def curve(self, x: Factors, d: Factors, z: Measurements = None, ahead: TrialPoint | None = None) -> Curve:
+        return WrappedCurve(self.bound.curve(x, d), lambda a, x: self.evaluate(x))
+
+    slopes, hessian_z, adjoint_z, line = Bound.slopes, Bound.hessian_z, Bound.adjoint_z, Bound.line  # which raise
 
     def recomputed(self) -> DataBound:
         return self

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterator
 from functools import reduce
+from itertools import islice
 from numbers import Complex
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +16,11 @@ from bifactor.factors import Factors, Free
 from bifactor.linear_map import LinearMap, ScaledMap, TotalMap
 from bifactor.losses import DataFit, Loss
 from bifactor.losses.composite import Grouped, records
+from bifactor.operators.all_cells import AllCells, Cells
 from bifactor.operators.base import Operator, power_norm_squared
-from bifactor.operators.bound import Apply, Bound, DataBound, Footprint, TrialPoint
-from bifactor.operators.curves import Curve, Evaluated, Measurements, WrappedCurve
+from bifactor.operators.bound import Apply, Bound, DataBound, FittedParameters, Footprint, TrialPoint, WrappedBound
+from bifactor.operators.curves import Curve, Evaluated, Measurements
+from bifactor.operators.features import FeaturedBound
 from bifactor.validation import MAX_SETTING, MIN_SETTING, require_measurements
 
 
@@ -25,7 +28,7 @@ class SumBound(Bound):
     """f₁(X) + f₂(X) + …; z is the concatenation of the parts' z if all are explicit, otherwise a tuple."""
 
     def __init__(self, *given: Bound):
-        parts = tuple(part for one in given for part in one.summands)
+        parts = tuple(part for one in given for part in _summands(one))
         for part in parts:
             if part.shape != parts[0].shape:
                 raise InputError(
@@ -111,13 +114,9 @@ class SumBound(Bound):
             return super().straight(x, new, z)
         return SumCurve(self, [part.straight(x, new, own) for part, own in self._split(z)])
 
-    @property
-    def summands(self) -> tuple[Bound, ...]:
-        return self.parts
-
     @cached_property
     def data(self) -> Bound:
-        rest = [part for part in self.parts if not part.whole]
+        rest = [part for part in self.parts if not isinstance(part, Cells)]
         return self if len(rest) == len(self.parts) else rest[0] if len(rest) == 1 else SumBound(*rest)
 
     def curvatures(self, x: Factors) -> Array:
@@ -125,7 +124,7 @@ class SumBound(Bound):
 
     def expected(self, x: Factors, side: int, alone: bool = True) -> Shared:
         # Observed entries of several parts count as those of one.
-        patterns = (self.data, *(part for part in self.parts if part.whole))
+        patterns = (self.data, *(part for part in self.parts if isinstance(part, Cells)))
         if len(patterns) > 1:
             return reduce(_plus, (part.expected(x, side, alone=False) for part in patterns))
         if self.marginals is not None:
@@ -142,23 +141,19 @@ class SumBound(Bound):
         return total
 
     @property
-    def fitted(self) -> tuple[float, ...]:
-        return tuple(number for part in self.parts for number in part.fitted)
+    def parameters(self) -> FittedParameters:
+        parts = [part.parameters for part in self.parts]
 
-    @property
-    def scales(self) -> bool:
-        return any(part.scales for part in self.parts)
+        def refit(x: Factors, z: Measurements) -> tuple[float, ...]:
+            pairs = zip(parts, self._split(z), strict=True)
+            return tuple(number for part, (_, own) in pairs for number in part.refit(x, own))
 
-    def refit(self, x: Factors, z: Measurements = None) -> Self:
-        return type(self)(*(part.refit(x, own) for part, own in self._split(z)))
+        def replace(values: tuple[float, ...]) -> Bound:
+            rest = iter(values)
+            return type(self)(*(part.replace(tuple(islice(rest, len(part.values)))) for part in parts))
 
-    def with_fitted(self, fitted: tuple[float, ...]) -> Self:
-        found, rest = [], fitted
-        for part in self.parts:
-            count = len(part.fitted)
-            found.append(part.with_fitted(rest[:count]))
-            rest = rest[count:]
-        return type(self)(*found)
+        values = tuple(number for part in parts for number in part.values)
+        return FittedParameters(values, any(part.scales for part in parts), refit, replace)
 
     def footprint(self, width: int) -> Footprint:
         z, work = (sum(part) for part in zip(*(part.footprint(width) for part in self.parts), strict=True))
@@ -226,6 +221,11 @@ class SumBound(Bound):
         return [(tuple(z.shape), not is_complex(z)) for z in zs if z is not None]
 
 
+def _summands(f: Bound) -> tuple[Bound, ...]:
+    """The functions whose sum is f; stacked operators are one function, whose data stay together."""
+    return f.parts if isinstance(f, SumBound) and not isinstance(f, StackedBound) else (f,)
+
+
 class SumCurve(Curve):
     """φ₁(a) + φ₂(a) + …"""
 
@@ -256,6 +256,49 @@ def _plus(a: Any, b: Any) -> Any:
 
 def _flat(z: Array) -> Array:
     return namespace(z).reshape(z, (-1,))
+
+
+class DataAndCells(SumBound, DataBound):
+    """An operator bound to data, plus terms on all cells."""
+
+    def __init__(self, data: DataBound, *cells: Cells):
+        super().__init__(data, *cells)
+        self.operator = data.operator
+
+    @property
+    def fit(self) -> DataFit:  # type: ignore[override]
+        return self.data.fit
+
+    @property
+    def data(self) -> DataBound:
+        found = self.parts[0]
+        assert isinstance(found, DataBound)
+        return found
+
+    @property
+    def cells(self) -> tuple[Cells, ...]:  # type: ignore[override]
+        return tuple(part for part in self.parts if isinstance(part, Cells))
+
+    def refitted(self, fit: DataFit) -> DataBound:
+        return DataAndCells(self.data.refitted(fit), *self.cells)
+
+    def recomputed(self) -> DataBound:
+        return DataAndCells(self.data.recomputed(), *self.cells)
+
+
+def add_cells(f: Bound, given: AllCells) -> Bound:
+    """The sum of f and a term on all cells, those of the measured matrix if there are features."""
+    if isinstance(f, FeaturedBound):
+        return f.with_bound(add_cells(f.bound, given))
+    if f.measured_shape != f.shape:
+        raise InputError(
+            "all_cells cannot be added to a sum of functions with features. Add it to one of the parts, or wrap "
+            "all operators in one Featured."
+        )
+    cells = Cells(given, f.shape, f.dtype, f.like)
+    if isinstance(f, DataAndCells):
+        return DataAndCells(f.data, *f.cells, cells)
+    return DataAndCells(f, cells) if isinstance(f, DataBound) else SumBound(f, cells)
 
 
 # An operator times a number.
@@ -301,28 +344,38 @@ class Scaled(Operator):
         return abs(self.factor) ** 2 * self.operator.mean_square(weights)
 
     def bind(self, fit: DataFit) -> DataBound:
-        return self.operator.bind(fit).inside(self._scaled)  # inside features, which commute with a number
-
-    def _scaled(self, bound: DataBound) -> DataBound:
-        return ScaledBound(bound, self.factor)
+        return _scaled(self.operator.bind(fit), self.factor)
 
 
-class ScaledBound(DataBound):
+def _scaled(bound: DataBound, factor: complex) -> DataBound:
+    """f(cX) of a given f; inside features, which commute with a number."""
+    if isinstance(bound, FeaturedBound):
+        return bound.with_bound(_scaled(bound.bound, factor))
+    return ScaledBound(bound, factor)
+
+
+class ScaledBound(WrappedBound):
     """f(cX) of a given f, by its fast passes at (cU)Vᴴ: no array as long as the data is scaled."""
 
     def __init__(self, bound: DataBound, factor: complex):
-        self.bound, self.factor = bound, factor
-        self.operator, self.fit = Scaled(bound.operator, factor), bound.fit
-        self.shape, self.dtype, self.like = bound.shape, bound.dtype, bound.like
-        self.explicit, self.quick, self.quadratic = bound.explicit, bound.quick, bound.quadratic
-        self.expensive = bound.expensive
+        super().__init__(bound)
+        self.factor, self.operator = factor, Scaled(bound.operator, factor)
         if isinstance(factor, complex):
             self.dtype = np.result_type(bound.dtype, np.complex64)
             bound.check_factors(Free().zero(self.shape, 1, self.dtype, self.like))
 
-    @property
-    def measured_shape(self) -> tuple[int, int]:
-        return self.bound.measured_shape
+    def with_bound(self, bound: Any) -> DataBound:
+        return ScaledBound(bound, self.factor)
+
+    def image(self, x: Factors) -> Factors:
+        return x if self.factor == 1 else Free().pair(self.factor * x.left, x.right)
+
+    def pull(self, GV: Array, GhU: Array) -> tuple[Array, Array]:
+        # c̄·∇f(cX); in its product with U, U already contains the factor.
+        return (GV if self.factor == 1 else self.factor.conjugate() * GV), GhU
+
+    def through(self, G: LinearMap) -> LinearMap:
+        return ScaledMap(self.factor.conjugate(), G)
 
     @property
     def smoothness(self) -> float:
@@ -333,50 +386,19 @@ class ScaledBound(DataBound):
         return abs(self.factor) ** 2 * self.bound.scale
 
     @property
-    def least(self) -> float | None:
-        return self.bound.least
-
-    @property
     def marginals(self) -> tuple[Array, Array] | None:
         if self.bound.marginals is None:
             return None
         rows, cols = self.bound.marginals
         return abs(self.factor) ** 2 * rows, abs(self.factor) ** 2 * cols
 
-    @property
-    def seen(self) -> int | None:
-        return self.bound.seen
-
-    def measure(self, x: Factors) -> Array | None:
-        return self.bound.measure(self.scaled(x))
-
-    def value(self, x: Factors) -> float:
-        return self.bound.value(self.scaled(x))
-
-    def evaluate(self, x: Factors, z: Array | None = None) -> Evaluated:
-        return self.unscaled(self.bound.evaluate(self.scaled(x), z))
-
-    def gradient(self, x: Factors, z: Array | None = None) -> LinearMap:
-        return ScaledMap(self.factor.conjugate(), self.bound.gradient(self.scaled(x), z))
-
-    def hessian(self, x: Factors, z: Array | None = None) -> Apply:
-        inner = self.bound.hessian(self.scaled(x), z)
-
-        def apply(d: Factors) -> tuple[Array, Array]:
-            left, right = inner(self.scaled(d))
-            return self.factor.conjugate() * left, right
-
-        return apply
-
-    def curve(self, x: Factors, d: Factors, z: Array | None = None, ahead: TrialPoint | None = None) -> Curve:
-        curve = self.bound.curve(self.scaled(x), self.scaled(d), z, ahead)
-        return WrappedCurve(curve, lambda a, x: self.unscaled(curve.to(a, self.scaled(x))))
+    parameters = DataBound.parameters  # fitted to z = c·A(X), once for all of its measurements
 
     def expected(self, x: Factors, side: int, alone: bool = True) -> Shared:
         return abs(self.factor) ** 2 * self.bound.expected(x, side, alone)
 
     def exact(self, x: Factors, side: int, rows: tuple[int, int] | None = None) -> Exact | None:
-        inner = self.bound.exact(self.scaled(x), side, rows)
+        inner = self.bound.exact(self.at(x), side, rows)
         # For the right side, the blocks already contain the scaled factor.
         return inner if side or inner is None else abs(self.factor) ** 2 * inner
 
@@ -384,38 +406,9 @@ class ScaledBound(DataBound):
         z, work = self.bound.footprint(width)
         return Footprint(z, work + 2 * self.shape[0] * width * self.dtype.itemsize)  # the scaled factor
 
-    def check_factors(self, x: Factors) -> None:
-        self.bound.check_factors(x)
-
     @property
     def fingerprint(self) -> str:
         return f"{self.factor!r} · {self.bound.fingerprint}"
-
-    def slopes(self, z: Array) -> tuple[float, Array]:
-        return self.bound.slopes(z)
-
-    def hessian_z(self, z: Array) -> Callable[[Array], Array]:
-        return self.bound.hessian_z(z)
-
-    def adjoint_z(self, slopes: Array) -> LinearMap:
-        return ScaledMap(self.factor.conjugate(), self.bound.adjoint_z(slopes))
-
-    def line(self, z: Array, dz: Array) -> Curve:
-        return self.bound.line(z, dz)
-
-    def refitted(self, fit: DataFit) -> DataBound:
-        return ScaledBound(self.bound.refitted(fit), self.factor)
-
-    def recomputed(self) -> DataBound:
-        return ScaledBound(self.bound.recomputed(), self.factor)
-
-    def scaled(self, x: Factors) -> Factors:
-        """Factors of cX."""
-        return x if self.factor == 1 else Free().pair(self.factor * x.left, x.right)
-
-    def unscaled(self, at: Evaluated) -> Evaluated:
-        """The gradient of f(cX) in X, c̄·∇f(cX). In its product with U, U already contains the factor."""
-        return at if self.factor == 1 else at._replace(GV=self.factor.conjugate() * at.GV)
 
 
 def _number(factor: Any) -> complex:
@@ -522,10 +515,6 @@ class StackedBound(SumBound, DataBound):
     def __init__(self, *parts: DataBound):
         super().__init__(*parts)
         self.operator = Stacked(*(part.operator for part in parts))
-
-    @property
-    def summands(self) -> tuple[Bound, ...]:
-        return (self,)  # one operator, whose data stay together
 
     @cached_property
     def fit(self) -> DataFit:

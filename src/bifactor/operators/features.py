@@ -1,8 +1,7 @@
 """Side information: measurements of a matrix whose rows and columns have features."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
@@ -30,14 +29,10 @@ from bifactor.kernels.blas import matmul
 from bifactor.linear_map import Dense, LinearMap
 from bifactor.losses import DataFit
 from bifactor.operators.base import Operator, matrix_shape, power_norm_squared, probed_mean_square
-from bifactor.operators.bound import Apply, Bound, DataBound, Footprint, TrialPoint
-from bifactor.operators.curves import Curve, Evaluated, Measurements, WrappedCurve
+from bifactor.operators.bound import DataBound, Footprint, WrappedBound
 from bifactor.operators.entries import Entries, places
 from bifactor.svd import spectral_norm
 from bifactor.validation import pluralize, require_finite, require_pair
-
-if TYPE_CHECKING:
-    from bifactor.operators.all_cells import Cells
 
 FULL = 0.25
 """The share of nonzero entries above which a matrix is multiplied as a dense one."""
@@ -431,34 +426,39 @@ class Featured(Operator):
         return probed_mean_square(self, weights, PROBES)
 
     def bind(self, fit: DataFit) -> DataBound:
-        return FeaturedData(self.operator.bind(fit), self.sides)
+        return FeaturedBound(self.operator.bind(fit), self.sides)
 
 
-class FeaturedBound(Bound):
+class FeaturedBound(WrappedBound):
     """f(LX′Rᵀ) of a given f, with its fast passes: as X′ moves along a curve, so do the factors of LX′Rᵀ."""
 
-    def __init__(self, bound: Bound, sides: FeatureMaps):
-        self.bound, self.sides = bound, sides
+    def __init__(self, bound: DataBound, sides: FeatureMaps):
+        super().__init__(bound)
+        self.sides, self.operator = sides, Featured.by(bound.operator, sides)
         self.shape = sides.shape(bound.shape)
-        self.dtype, self.like, self.whole = bound.dtype, bound.like, bound.whole
-        self.explicit, self.quick, self.quadratic = bound.explicit, bound.quick, bound.quadratic
-        self.expensive = bound.expensive
         self._last: tuple[Factors, Factors] | None = None
 
-    @classmethod
-    def around(cls, bound: Bound, sides: FeatureMaps) -> "FeaturedBound":
-        return FeaturedData(bound, sides) if isinstance(bound, DataBound) else FeaturedBound(bound, sides)
+    def with_bound(self, bound: Any) -> DataBound:
+        return FeaturedBound(bound, self.sides)
 
-    def with_bound(self, bound: Any) -> Self:
-        """The same features of another function."""
-        return type(self)(bound, self.sides)
+    def image(self, x: Factors) -> Factors:
+        if self.sides.none:
+            return x
+        require_pair(x.left, x.right, self.shape)
+        return Free().pair(*self.sides.times(x.left, x.right))
 
-    @property
-    def measured_shape(self) -> tuple[int, int]:
-        return self.bound.measured_shape
+    def at(self, x: Factors) -> Factors:
+        """Factors of LX′Rᵀ; those of the last x are kept, because an iteration needs them several times."""
+        last = self._last
+        if last is None or last[0] is not x:
+            self._last = last = x, self.image(x)
+        return last[1]
 
-    def inside(self, change: Callable[..., Any]) -> Any:
-        return FeaturedBound.around(self.bound.inside(change), self.sides)
+    def pull(self, GV: Array, GhU: Array) -> tuple[Array, Array]:
+        return self.sides.back(GV, GhU)
+
+    def through(self, G: LinearMap) -> LinearMap:
+        return self.sides.through(G)
 
     @cached_property
     def smoothness(self) -> float:
@@ -471,10 +471,6 @@ class FeaturedBound(Bound):
         squares = [1.0 if F is None else 1.0 + float(F.sums(1.0)[F.rows :].sum()) / F.rows for F in self.sides]
         return self.bound.scale * float(np.prod(squares)) / float(np.prod(shares))
 
-    @property
-    def least(self) -> float | None:
-        return self.bound.least
-
     @cached_property
     def marginals(self) -> tuple[Array, Array] | None:
         if self.bound.marginals is None or self.sides.none:
@@ -483,34 +479,6 @@ class FeaturedBound(Bound):
         total = float(self.bound.marginals[0].sum())
         rows, cols = (w if F is None else F.sums(w) for w, F in zip(self.bound.marginals, self.sides, strict=True))
         return rows * (float(cols.sum()) / total), cols * (float(rows.sum()) / total)
-
-    @property
-    def seen(self) -> int | None:
-        return self.bound.seen
-
-    @property
-    def data(self) -> Bound:
-        return self if self.bound.data is self.bound else FeaturedBound.around(self.bound.data, self.sides)
-
-    def measure(self, x: Factors) -> Measurements:
-        return self.bound.measure(self.at(x))
-
-    def value(self, x: Factors) -> float:
-        return self.bound.value(self.at(x))
-
-    def evaluate(self, x: Factors, z: Measurements = None) -> Evaluated:
-        return self.pulled(self.bound.evaluate(self.at(x), z))
-
-    def gradient(self, x: Factors, z: Measurements = None) -> LinearMap:
-        return self.sides.through(self.bound.gradient(self.at(x), z))
-
-    def hessian(self, x: Factors, z: Measurements = None) -> Apply:
-        inner = self.bound.hessian(self.at(x), z)
-        return lambda d: self.sides.back(*inner(self.effective(d)))
-
-    def curve(self, x: Factors, d: Factors, z: Measurements = None, ahead: TrialPoint | None = None) -> Curve:
-        curve = self.bound.curve(self.at(x), self.effective(d), z, ahead)
-        return WrappedCurve(curve, lambda a, x: self.pulled(curve.to(a, self.at(x))))
 
     def curvatures(self, x: Factors) -> Array:
         # Those of LX′Rᵀ: along uₖ, features add up that have one sign and the same rows.
@@ -527,82 +495,12 @@ class FeaturedBound(Bound):
         # Rows that share features are not separate problems.
         return None if self.sides[side] is not None else self.bound.exact(self.at(x), side, rows)
 
-    @property
-    def fitted(self) -> tuple[float, ...]:
-        return self.bound.fitted
-
-    @property
-    def scales(self) -> bool:
-        return self.bound.scales
-
-    def refit(self, x: Factors, z: Measurements = None) -> Any:
-        return self.with_bound(self.bound.refit(self.at(x), z))
-
-    def with_fitted(self, fitted: tuple[float, ...]) -> Any:
-        return self.with_bound(self.bound.with_fitted(fitted))
-
     def footprint(self, width: int) -> Footprint:
         z, work = self.bound.footprint(width)
         item = np.dtype(self.dtype).itemsize
         return Footprint(z, work + 3 * sum(self.shape) * width * item)  # factors, a direction and a gradient
 
-    def check_factors(self, x: Factors) -> None:
-        self.bound.check_factors(self.at(x))
-
     @property
     def fingerprint(self) -> str:
         names = ("1" if side is None else side.fingerprint for side in self.sides)
         return f"features {' '.join(names)} · {self.bound.fingerprint}"
-
-    def slopes(self, z: Array) -> tuple[float, Array]:
-        return self.bound.slopes(z)
-
-    def hessian_z(self, z: Array) -> Callable[[Array], Array]:
-        return self.bound.hessian_z(z)
-
-    def adjoint_z(self, slopes: Array) -> LinearMap:
-        return self.sides.through(self.bound.adjoint_z(slopes))
-
-    def line(self, z: Array, dz: Array) -> Curve:
-        return self.bound.line(z, dz)
-
-    def at(self, x: Factors) -> Factors:
-        """Factors of LX′Rᵀ; those of the last x are kept, because an iteration needs them several times."""
-        last = self._last
-        if last is None or last[0] is not x:
-            self._last = last = x, self.effective(x)
-        return last[1]
-
-    def effective(self, x: Factors) -> Factors:
-        if self.sides.none:
-            return x
-        require_pair(x.left, x.right, self.shape)
-        return Free().pair(*self.sides.times(x.left, x.right))
-
-    def pulled(self, at: Evaluated) -> Evaluated:
-        """The gradient Lᵀ∇f R of f(LX′Rᵀ) in X′, from the products of ∇f with LU′ and RV′."""
-        return Evaluated(at.f, *self.sides.back(at.GV, at.GhU), at.z)
-
-
-class FeaturedData(FeaturedBound, DataBound):
-    """An operator bound to data, with features."""
-
-    bound: DataBound
-
-    def __init__(self, bound: DataBound, sides: FeatureMaps):
-        super().__init__(bound, sides)
-        self.operator = Featured.by(bound.operator, sides)
-
-    @property
-    def fit(self) -> DataFit:  # type: ignore[override]
-        return self.bound.fit
-
-    @property
-    def cells(self) -> "tuple[Cells, ...]":  # type: ignore[override]
-        return self.bound.cells
-
-    def refitted(self, fit: DataFit) -> DataBound:
-        return self.with_bound(self.bound.refitted(fit))
-
-    def recomputed(self) -> DataBound:
-        return self.with_bound(self.bound.recomputed())

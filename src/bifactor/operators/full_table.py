@@ -23,7 +23,7 @@ from bifactor.linear_map import LinearMap
 from bifactor.losses import Loss
 from bifactor.losses.data_fit import check_range, smoothness_of
 from bifactor.losses.named import loss_of
-from bifactor.operators.bound import Apply, Bound, Footprint, TrialPoint
+from bifactor.operators.bound import Apply, Bound, FittedParameters, Footprint, TrialPoint
 from bifactor.operators.curves import Curve, Evaluated, EvaluatedCurve, Measurements
 from bifactor.validation import require_pair, require_rows, weight_vector
 
@@ -403,23 +403,20 @@ class FullTable(Bound):
         return Exact(self.passes.squares(x, side, rows or (0, self.shape[side])), x.width)
 
     @property
-    def fitted(self) -> tuple[float, ...]:
-        return self.loss.fitted
+    def parameters(self) -> FittedParameters:
+        return FittedParameters.of(self.loss, lambda x, z: self.best_loss(x), self.with_loss)
 
-    @property
-    def scales(self) -> bool:
-        return self.loss.scales
-
-    def refit(self, x: Factors, z: Measurements = None) -> "FullTable":
-        """The parameters that fit best to some of the rows, evenly spread over the table."""
+    def best_loss(self, x: Factors) -> Loss:
+        """The loss that fits best to some of the rows, evenly spread over the table."""
         m, n = self.shape
         rows = np.unique(np.linspace(0, m - 1, max(1, min(m, SAMPLE // n))).astype(int))
         z = x.left[rows] @ x.right.T + self.offset[rows, None]
         y, w = self.sheet.take(rows).dense()
-        return self._with(loss=self.loss.refit(z.ravel(), y.ravel(), w.ravel()))
+        return self.loss.refit(z.ravel(), y.ravel(), w.ravel())
 
-    def with_fitted(self, fitted: tuple[float, ...]) -> "FullTable":
-        return self._with(loss=self.loss.with_fitted(fitted))
+    def with_loss(self, loss: Loss) -> "FullTable":
+        """The same table with another loss."""
+        return self._with(loss=loss)
 
     def footprint(self, width: int) -> Footprint:
         _m, n = self.shape

@@ -19,7 +19,7 @@ from bifactor.linear_map import LinearMap
 from bifactor.losses import DataFit, Loss, Shifted
 from bifactor.losses.composite import Grouped, records
 from bifactor.losses.named import loss_of
-from bifactor.operators.bound import Apply, Bound, Footprint, TrialPoint
+from bifactor.operators.bound import Apply, Bound, FittedParameters, Footprint, TrialPoint
 from bifactor.operators.curves import Curve, Evaluated, EvaluatedCurve, Measurements
 from bifactor.operators.entries import Entries, EntriesBound, EntriesCurve, Slopes, SymbolicEntries
 from bifactor.validation import require_instance, require_pair, require_rows
@@ -352,23 +352,16 @@ class Partitioned(Bound):
         return Exact(packed if rows is None else packed[slice(*rows)], x.width)
 
     @property
-    def fitted(self) -> tuple[float, ...]:
-        return self.loss.fitted
+    def parameters(self) -> FittedParameters:
+        return FittedParameters.of(self.loss, lambda x, z: self._best_loss(x), self._with)
 
-    @property
-    def scales(self) -> bool:
-        return self.loss.scales
-
-    def refit(self, x: Factors, z: Measurements = None) -> "Partitioned":
-        """The same with the parameters that fit best to some observations, evenly spread over all blocks."""
+    def _best_loss(self, x: Factors) -> Loss:
+        """The loss that fits best to some observations, evenly spread over all blocks."""
         outer, inner = self._outer_inner(x)
         step = -(-sum(part.size for part in self.store.parts) // FITTED)
         z, y, w = zip(*self.run_pass(sample_block, (outer,), (inner,), (step,)).each, strict=True)
         weights = None if w[0] is None else np.concatenate(w)
-        return self._with(self.loss.refit(np.concatenate(z), np.concatenate(y), weights))
-
-    def with_fitted(self, fitted: tuple[float, ...]) -> "Partitioned":
-        return self._with(self.loss.with_fitted(fitted))
+        return self.loss.refit(np.concatenate(z), np.concatenate(y), weights)
 
     def _with(self, loss: Loss) -> "Partitioned":
         losses = loss.losses if isinstance(loss, Grouped) else loss

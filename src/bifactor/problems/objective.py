@@ -18,6 +18,7 @@ from bifactor.linear_map import LinearMap
 from bifactor.losses import DataFit, Loss
 from bifactor.operators import Bound, DataBound, Operator
 from bifactor.operators.all_cells import AllCells
+from bifactor.operators.compose import add_cells
 from bifactor.operators.curves import Evaluated
 from bifactor.penalties import Penalty, Term, Weights
 from bifactor.problems.state import Point
@@ -283,8 +284,8 @@ class Objective:
         return self._with(f=f)
 
     def with_fitted(self, fitted: tuple[float, ...]) -> Self:
-        """The same with other parameters of the losses, those that `f.fitted` lists."""
-        return self._with(f=self.f.with_fitted(fitted))
+        """The same with other parameters of the losses, those of `f.parameters`."""
+        return self._with(f=self.f.parameters.replace(fitted))
 
     def plus(self, term: Term) -> Self:
         """The same F plus one more term of a solver."""
@@ -299,7 +300,7 @@ class Objective:
     def __add__(self, other: "Objective | Bound | AllCells") -> "Objective":
         """F + G over the same factors."""
         if isinstance(other, AllCells):
-            return self._with(f=other.added_to(self.f))
+            return self._with(f=add_cells(self.f, other))
         if isinstance(other, Bound):
             other = Objective._of(other, self.kind)
         if not isinstance(other, Objective):

@@ -9,9 +9,7 @@ from bifactor.arrays import Array
 from bifactor.display.html import document, facts, numbers, table
 from bifactor.display.svg import bar_chart, density, line_chart
 from bifactor.models.metrics import format_scores
-
-NOISES = {"one": "one variance", "student": "Student's t", "both": "by rows and columns"}
-NOISES |= {side: f"by {side}" for side in ("rows", "columns")}
+from bifactor.solvers.variational.noise import NOISES
 
 STYLE = """
 .charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,25rem),1fr));gap:1rem}
@@ -142,7 +140,7 @@ def _tried(tried: list[dict[str, Any]]) -> str:
     lines = [
         (
             "✓" * one["chosen"],
-            NOISES.get(one["noise"], one["noise"]),
+            NOISES[one["noise"]].kind,
             one["prior"],
             " and ".join(name for name in ("features", "implicit") if one[name]) or "none",
             f"{(2 * one['held_out']) ** 0.5:.5g}",

@@ -65,9 +65,10 @@ class Refitted(Solver[RefitState]):
         settle_positive(self, "tol", "Pass the relative change of parameters that ends their fitting.")
 
     def check(self, problem: Objective, rank: int) -> None:
-        if not problem.f.fitted:
+        parameters = problem.f.parameters
+        if not parameters.values:
             raise InputError("No loss of the problem has parameters to fit. Use the inner solver alone.")
-        if problem.penalties and problem.f.scales:
+        if problem.penalties and parameters.scales:
             raise InputError(
                 "With a penalty, the scale of z can shrink together with the parameter of its loss. "
                 "Leave the penalty out, or set the parameter of the loss."
@@ -83,7 +84,7 @@ class Refitted(Solver[RefitState]):
         return self.solver.peak(problem, rank) + 2 * problem.f.footprint(rank).z
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[RefitState]:
-        return _noted(RefitState(self.solver.init(problem, x, rank), rank, problem.f.fitted))
+        return _noted(RefitState(self.solver.init(problem, x, rank), rank, problem.f.parameters.values))
 
     def prepare(self, problem: Objective, state: State[RefitState]) -> State[RefitState]:
         own = state.own
@@ -108,7 +109,7 @@ class Refitted(Solver[RefitState]):
     def _refitted(self, problem: Objective, at: Objective, own: RefitState) -> State[RefitState]:
         """The state with parameters fitted at its factors."""
         point = own.inner.point
-        fitted = at.f.refit(point.x, point.z).fitted
+        fitted = at.f.parameters.refit(point.x, point.z)
         change = max(abs(new - old) / abs(old) for new, old in zip(fitted, own.fitted, strict=True))
         settled = change <= self.tol or own.rounds + 1 >= self.rounds
         inner = self.solver.init(_at(problem, fitted), point.x, own.rank)
@@ -125,7 +126,7 @@ _LATEST: WeakKeyDictionary[Objective, tuple[tuple[float, ...], Objective]] = Wea
 
 def _at(problem: Objective, fitted: tuple[float, ...]) -> Objective:
     """The problem with these parameters."""
-    if fitted == problem.f.fitted:
+    if fitted == problem.f.parameters.values:
         return problem
     latest = _LATEST.get(problem)
     if latest is None or latest[0] != fitted:

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -53,7 +53,7 @@ from bifactor.running.progress import Stage, choice_bar
 from bifactor.running.result import Result, Status
 from bifactor.running.solve import Callback, solve
 from bifactor.solvers import PCG, Refitted, Solver, Variational
-from bifactor.solvers.variational.sweeps import NoiseModel
+from bifactor.solvers.variational.noise import NOISES, NoiseName, noise_named
 from bifactor.validation import is_at_least_zero, is_count, positive, require_flag, require_instance
 
 PLATEAU = 30.0
@@ -69,9 +69,6 @@ SHORT = 5
 """Mean number of entries per row, or per column if there are more of these, below which a posterior has two starts.
 With 2 to 4, the spectral start and its sketch ended up to 220 nats apart, the errors by a factor of 1.7, and either was
 better; with 7 and more they ended at the same place."""
-
-IN_MEMORY_NOISES = ("student",)
-"""Noise models with a number for each entry, which blocks do not store."""
 
 MAX_SEARCH_ENTRIES = 2_000_000
 """Entries used to choose a ridge for data in blocks; of more, those of some rows, or of some columns."""
@@ -91,7 +88,7 @@ class CompletionSettings:
     """None for the one that predicts best."""
     posterior: bool
     """Whether factors have a posterior, with priors instead of a ridge."""
-    noise: NoiseModel | None
+    noise: NoiseName | None
     """Noise of the posterior; None for the one that predicts best."""
     offsets: bool
     solver: Solver | None
@@ -145,7 +142,7 @@ def _require_possible(settings: CompletionSettings, data: Dataset) -> None:
     """Raise `InputError` if these settings need data in memory, but these are in blocks."""
     if data.in_memory:
         return
-    if settings.posterior and settings.noise in IN_MEMORY_NOISES:
+    if settings.posterior and settings.noise is not None and noise_named(settings.noise).per_entry:
         raise InputError(f"noise={settings.noise!r} needs all data in memory, but these are in blocks. Pass another.")
     if settings.implicit:
         raise InputError("implicit_features=True needs data in memory. Pass False or 'auto'.")
@@ -220,7 +217,7 @@ def _select_ridge(
     some: Dataset = data if data.in_memory else data.subsample(MAX_SEARCH_ENTRIES, rng)
     part = problem if some is data else with_scale(as_problem(some, settings, intercept), scale)
     part = with_fitted_loss(part, settings)
-    fitted = part.f.fitted if settings.fits_loss else ()
+    fitted = part.f.parameters.values if settings.fits_loss else ()
     if given is not None:
         return given._replace(fitted=fitted)
     with settings.choosing as stage:
@@ -257,7 +254,7 @@ def with_fitted_loss(problem: Objective, settings: CompletionSettings) -> Object
     result = run(problem.penalized(Ridge(ridge)), rank, None, None, _quiet(settings))
     if result.status is Status.INTERRUPTED:  # before there is a fit
         raise KeyboardInterrupt
-    return problem.with_fitted(problem.f.refit(problem.kind.pair(result.U, result.V)).fitted)
+    return problem.with_fitted(problem.f.parameters.refit(problem.kind.pair(result.U, result.V), None))
 
 
 def run_with_ridge(
@@ -357,8 +354,8 @@ def select_noise_settings(
     if isinstance(solver, Variational):
         rank = ENTRIES_PER_COMPONENT[solver.prior] if settings.n_components is None else settings.n_components
         return Candidate(solver, min(*data.shape, rank), features=True), None
-    every = candidates(settings.noise, settings.n_components, data.shape, bool(settings.implicit))
-    tried = tuple(one for one in every if data.in_memory or one.solver.noise not in IN_MEMORY_NOISES)
+    in_blocks = not data.in_memory
+    tried = candidates(settings.noise, settings.n_components, data.shape, bool(settings.implicit), in_blocks)
     if data.size < MIN_HOLDOUT_ENTRIES:
         return replace(tried[0], features=True), None
     some = data.subsample(MAX_NOISE_SELECTION_ENTRIES, rng)
@@ -493,7 +490,7 @@ def warm_start(start: Model | None, problem: Objective, rank: int, sides: Scaled
 
 # Validation of the parameters of estimators.
 
-NOISES = ("auto", *get_args(NoiseModel))
+NOISE_SETTINGS = ("auto", *NOISES)
 """Kinds of noise of a posterior."""
 
 
@@ -550,8 +547,8 @@ def validate_settings(
 
 def _wants_posterior(loss: Loss, ridge: Any, noise: Any, solver: Solver | None) -> bool:
     """Whether to fit a posterior, with error bars; not with a ridge, another loss or another solver."""
-    if noise not in NOISES:
-        raise InputError(f"noise={noise!r} is unknown. Pass one of {', '.join(map(repr, NOISES))}.")
+    if noise not in NOISE_SETTINGS:
+        raise InputError(f"noise={noise!r} is unknown. Pass one of {', '.join(map(repr, NOISE_SETTINGS))}.")
     given = isinstance(solver, Variational)
     possible = isinstance(loss, Squared) and ridge is None and (solver is None or given)
     if given and not possible:

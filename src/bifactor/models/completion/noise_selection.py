@@ -17,7 +17,7 @@ from bifactor.running.progress import Stage
 from bifactor.running.result import Result, Status
 from bifactor.running.solve import solve
 from bifactor.solvers import Variational
-from bifactor.solvers.variational.sweeps import NoiseModel
+from bifactor.solvers.variational.noise import NoiseName
 
 CANDIDATES = (Variational("one", "shared"), Variational("student"), Variational("both"), Variational("columns"))
 """Each predicts best on some of the nine sets of `benchmarks/accuracy/posterior.py`; others were not tried on all."""
@@ -89,10 +89,18 @@ class Candidate:
 
 
 def candidates(
-    noise: NoiseModel | None, rank: int | None, shape: tuple[int, int], implicit: bool = False
+    noise: NoiseName | None,
+    rank: int | None,
+    shape: tuple[int, int],
+    implicit: bool = False,
+    in_blocks: bool = False,
 ) -> tuple[Candidate, ...]:
-    """Solvers to choose from; if the noise is given, its two priors. None leaves noise or rank to the data."""
-    solvers = CANDIDATES if noise is None else (Variational(noise, "shared"), Variational(noise))
+    """Solvers to choose from; if the noise is given, its two priors. None leaves noise or rank to the data.
+
+    Of data `in_blocks`, no numbers are kept for single entries.
+    """
+    every = CANDIDATES if noise is None else (Variational(noise, "shared"), Variational(noise))
+    solvers = (one for one in every if not (in_blocks and one.noise_model.per_entry))
     bare = (Candidate(one, min(*shape, ENTRIES_PER_COMPONENT[one.prior] if rank is None else rank)) for one in solvers)
     return tuple(one.with_pattern() if implicit else one for one in bare)
 

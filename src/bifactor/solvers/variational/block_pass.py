@@ -18,7 +18,7 @@ from bifactor.kernels.row_blocks_reference import chunks
 from bifactor.operators.entries import SymbolicEntries
 from bifactor.solvers.variational.factor_posterior import FactorPosterior, pooled_sums
 from bifactor.solvers.variational.moments import EntrySums, MomentSums, Places, weight_by_precision
-from bifactor.solvers.variational.noise import Precisions, update_precisions
+from bifactor.solvers.variational.noise import GammaPrior, Precisions
 from bifactor.solvers.variational.posterior import Gaussians
 
 Arrays = tuple[Array, ...]
@@ -35,8 +35,8 @@ class RowSettings:
     prior: Array
     variance: float
     """The variance of the noise."""
-    strength: float | None = None
-    """The strength with which the precisions of rows are drawn to 1; None if these are all equal."""
+    noise: GammaPrior | None = None
+    """The prior of the precisions of rows; None if these are all equal."""
 
 
 def summarise_block(block: SymbolicEntries, tall: Arrays, shared: Arrays) -> BlockResult:
@@ -55,8 +55,8 @@ def sweep_block(block: SymbolicEntries, tall: Arrays, shared: Arrays, how: RowSe
     columns, numbers = data.private(means.shape[1]), _Numbers(how.places.rank)
     for span, sums, half in find_rows(data, tall, known, how):
         errors, rows = half.errors(sums), slice(*span)
-        if how.strength is not None:
-            mean, told = update_precisions(half.counts, errors / how.variance, how.strength)
+        if how.noise is not None:
+            mean, told = how.noise.update(half.counts, errors / how.variance)
             half = replace(half, rows=replace(half.rows, precision=mean))
             numbers.told += told
             precisions[0][rows] = mean

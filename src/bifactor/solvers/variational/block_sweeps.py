@@ -34,9 +34,9 @@ from bifactor.solvers.variational.factor_posterior import (
     vague_prior,
 )
 from bifactor.solvers.variational.moments import DataStatistics, MomentSums, Places, weight_by_precision
-from bifactor.solvers.variational.noise import STRENGTH, PrecisionStats
+from bifactor.solvers.variational.noise import STRENGTH, GammaPrior, Noise, PrecisionStats
 from bifactor.solvers.variational.posterior import Again, Gaussians, Posterior
-from bifactor.solvers.variational.sweeps import NoiseModel, Sweeps
+from bifactor.solvers.variational.sweeps import Sweeps
 
 
 @dataclass(frozen=True)
@@ -76,13 +76,14 @@ class Swept(Value, key="variational.blocks"):
 class BlockSweeps(Sweeps[Swept]):
     """Sweeps on an objective whose f is `Partitioned`."""
 
-    def __init__(self, problem: Objective, noise: NoiseModel, shared: bool, tol: float):
+    def __init__(self, problem: Objective, noise: Noise, shared: bool, tol: float):
         super().__init__(problem, noise, shared, tol)
         assert isinstance(problem.f, Partitioned)  # checked by the solver
         self.bound = problem.f
         self.sides = self.bound.sides(0, 1)
         """The numbers of the longer and of the shorter factor."""
-        self.varies = self.bound.sides(*self.varies)
+        self.precisions: tuple[GammaPrior | None, GammaPrior | None] = self.bound.sides(*noise.sides)
+        """The priors of the precisions of the rows of both factors."""
         self.about, self.counts = data_statistics(self.bound)
 
     def init(self, x: Factors) -> State[Swept]:
@@ -91,13 +92,13 @@ class BlockSweeps(Sweeps[Swept]):
         variance = self.about.variance(2 * float(self.problem.f.value(x)))
         half = FactorPosterior.initial(x, short, self.counts, self.about.mean_square, self.shared, ())
         prior = vague_prior(Places.of(x, tall, self.shared), self.about.mean_square)
-        precision = np.ones(self.problem.shape[tall]) if self.varies[0] else None
+        precision = None if self.precisions[0] is None else np.ones(self.problem.shape[tall])
         return self._found(x, half, (prior, variance, precision), STRENGTH)[0]
 
     def step(self, state: State[Swept]) -> State[Swept]:
         own = state.own
         sums = MomentSums(*map(to_numpy, own.sums))
-        short, variance = self._half(state).fitted(sums, self.about, own.variance, self.varies[1])
+        short, variance = self._half(state).fitted(sums, self.about, own.variance, self.precisions[1])
         prior = own.tall.prior
         if is_due(own.age):
             short, prior = self._turned(state, short)
@@ -139,9 +140,8 @@ class BlockSweeps(Sweeps[Swept]):
         cold = pooled_row(pooled, places, tall.prior, own.variance), short.pooled(own.sums, own.variance)
         found = replace(rows, cold=cold[0]).with_cold(to_numpy(counts), None)
         others = replace(short.rows, cold=cold[1]).with_cold(short.counts, None)
-        strengths = (tall.strength if self.varies[0] else None), (short.noise.strength if self.varies[1] else None)
-        sides, strengths = self.bound.sides(found, others), self.bound.sides(*strengths)
-        return Posterior(*sides, own.variance, None, strengths, self.about.mean_weight)
+        noise = self.noise.with_strengths(*self.bound.sides(tall.strength, short.noise.strength))
+        return Posterior(*self.bound.sides(found, others), own.variance, noise, self.about.mean_weight)
 
     def _again(self, state: State[Swept], short: FactorPosterior, means: Array) -> Again:
         """A function that computes covariances of rows of the longer side, by a pass over their blocks."""
@@ -170,7 +170,8 @@ class BlockSweeps(Sweeps[Swept]):
         """The state with the rows of the longer side found from the shorter side, and the change of z."""
         prior, variance, precision = found_with
         places = Places.of(x, self.sides[0], self.shared)
-        how = tasks.RowSettings(places, prior, variance, strength if self.varies[0] else None)
+        noise = None if self.precisions[0] is None else self.precisions[0].at(strength)
+        how = tasks.RowSettings(places, prior, variance, noise)
         before, inner = self._sides_of(x)
         after = cast(short.means, self.problem.dtype)
         arrays = (before,) if precision is None else (before, precision)
@@ -178,9 +179,11 @@ class BlockSweeps(Sweeps[Swept]):
         (means, *rest), (*sums, errors, moments, volume, seen, told, moved), _ = self.bound.run_pass(
             tasks.sweep_block, arrays, shared, (how,)
         )
-        totals, told = Totals(moments, volume, seen), PrecisionStats(*told)
-        strength = told.strength(strength) if self.varies[0] else strength
-        cost = told.cost(strength) if self.varies[0] else 0.0
+        totals, cost = Totals(moments, volume, seen), 0.0
+        if noise is not None:
+            stats = PrecisionStats(*told)
+            strength = noise.refit(stats).strength
+            cost = stats.cost(strength)
         tall = Tall(totals, totals.best_prior(places), rest[0] if rest else None, strength, cost, found_with)
         variance = self.about.variance(errors)
         point = self._point(means, after, tall, short, MomentSums(*sums), variance, errors)

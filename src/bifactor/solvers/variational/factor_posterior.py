@@ -16,7 +16,7 @@ from bifactor.penalties.base import Penalty
 from bifactor.problems.state import Value
 from bifactor.solvers.variational.features import Learned, Regression
 from bifactor.solvers.variational.moments import DataStatistics, MomentSums, Places, solve_rows
-from bifactor.solvers.variational.noise import Precisions, fit_precisions
+from bifactor.solvers.variational.noise import GammaPrior, Precisions
 from bifactor.solvers.variational.posterior import Gaussians
 
 
@@ -277,13 +277,16 @@ class FactorPosterior:
         return replace(self, rows=rows, volume=volume)
 
     def fitted(
-        self, sums: MomentSums, about: DataStatistics, variance: float, varies: bool
+        self, sums: MomentSums, about: DataStatistics, variance: float, prior: GammaPrior | None
     ) -> tuple["FactorPosterior", float]:
-        """The best posterior for these sums, then the corresponding noise, prior and overall variance of the noise."""
+        """The best posterior for these sums, then the corresponding noise, prior and overall variance of the noise.
+
+        `prior` is that of the precisions of rows, if these differ.
+        """
         new = self.solve_rows(sums, variance)
         errors = new.errors(sums)
-        if varies:
-            noise = fit_precisions(self.counts, errors / variance, self.noise.strength)
+        if prior is not None:
+            noise = prior.at(self.noise.strength).fit(self.counts, errors / variance)
             new = replace(new, rows=replace(new.rows, precision=noise.mean), noise=noise)
         total = float(np.sum(new.rows.precision * errors))
         return new.with_best_weights().with_best_prior(), about.variance(total)

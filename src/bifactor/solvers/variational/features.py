@@ -12,7 +12,7 @@ from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.kernels.row_blocks_reference import triangle
 from bifactor.problems.state import Value
-from bifactor.solvers.variational.noise import Precisions, fit_precisions
+from bifactor.solvers.variational.noise import GammaPrior, Precisions
 from bifactor.validation import pluralize
 
 
@@ -279,9 +279,8 @@ class Regression:
         for k, (part, K) in enumerate(zip(weights.groups, weights.lines, strict=True)):
             a, width = prior[part], part.stop - part.start
             squares = weights.mean[:, part] ** 2 @ a + _diagonal(K) * float(a @ np.diag(weights.columns)[part])
-            tau = fit_precisions(
-                np.full(self.count, float(width)), learned.scales[k] * squares, learned.precisions[k].strength
-            )
+            gamma = GammaPrior(learned.precisions[k].strength)
+            tau = gamma.fit(np.full(self.count, float(width)), learned.scales[k] * squares)
             c = self.count * width / max(float(tau.mean @ squares), 1 / MOST)
             precisions.append(tau)
             scales.append(float(np.clip(c, LEAST * largest, MOST)))

@@ -2,11 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy
 from numpy.typing import DTypeLike
 from scipy import sparse
 
@@ -18,7 +16,7 @@ from bifactor.operators.entries import places
 from bifactor.problems.objective import Problem
 from bifactor.solvers.variational.features import FeatureMatrix, FeatureWeights
 from bifactor.solvers.variational.moments import EntrySums, Places, entries_of, pairs_of, second_moments, solve_rows
-from bifactor.solvers.variational.noise import expected_precisions
+from bifactor.solvers.variational.noise import Noise
 from bifactor.validation import pluralize
 
 Again = Callable[[Array], Array]
@@ -245,10 +243,8 @@ class Posterior:
     cols: Gaussians
     variance: float
     """The variance of the noise, to be divided by the precisions of row and column; for t, the square of its scale."""
-    degrees: float | None = None
-    """The degrees of freedom if the noise is Student's t."""
-    strengths: tuple[float | None, float | None] = (None, None)
-    """The strengths with which the precisions of rows and of columns are drawn to 1; None if these are all equal."""
+    noise_model: Noise
+    """The fitted model of the noise."""
     weight: float = 1.0
     """The mean weight of the entries of the fit."""
 
@@ -270,9 +266,7 @@ class Posterior:
 
     def noise(self, rows: Array, cols: Array) -> Array:
         """The variance of the noise there."""
-        nu = self.degrees
-        wider = 1.0 if nu is None else nu / (nu - 2) if nu > 2 else np.inf
-        return wider * self._scale(*self._places(rows, cols))
+        return self.noise_model.variance(self._scale(*self._places(rows, cols)))
 
     def predictive_std(self, rows: Array, cols: Array) -> Array:
         """The standard deviation of new measurements there, of z and the noise together."""
@@ -287,8 +281,8 @@ class Posterior:
             raise InputError(f"level={level!r} is not between 0 and 1. Pass a probability, such as 0.9.")
         i, j = self._places(rows, cols)
         mean = np.einsum("tk,tk->t", self.rows.means[i], self.cols.means[j])
-        quantile = scipy.special.ndtri if self.degrees is None else partial(scipy.special.stdtrit, self.degrees)
-        half = quantile((1 + level) / 2) * np.sqrt(variances(self.rows, self.cols, i, j) + self._scale(i, j))
+        quantile = self.noise_model.quantile((1 + level) / 2)
+        half = quantile * np.sqrt(variances(self.rows, self.cols, i, j) + self._scale(i, j))
         return mean - half, mean + half
 
     def sample(self, rng: np.random.Generator | int | None = None) -> tuple[Array, Array]:
@@ -298,10 +292,7 @@ class Posterior:
 
     def sample_noise(self, rows: Array, cols: Array, rng: np.random.Generator | int | None = None) -> Array:
         """A random sample of the noise of measurements there."""
-        i, j = self._places(rows, cols)
-        source = generator(rng)
-        drawn = source.standard_normal(i.size) if self.degrees is None else source.standard_t(self.degrees, i.size)
-        return drawn * np.sqrt(self._scale(i, j))
+        return self.noise_model.sample(self._scale(*self._places(rows, cols)), generator(rng))
 
     def active_components(self, fixed: int) -> Array:
         """The components, after the fixed columns and their partners, that noticeably change predictions."""
@@ -319,7 +310,8 @@ class Posterior:
         means = np.array((x.left, x.right)[side], np.float64)
         alike, nothing = np.ones(len(means)), np.empty((len(means), 0))
         found = replace(own, means=means, covariance=nothing, precision=alike, again=None)
-        data, t, held = EntrySums(entries_of(problem)), self.strengths[side], other.known
+        data, held = EntrySums(entries_of(problem)), other.known
+        prior, entries = self.noise_model.sides[side], self.noise_model.entries
         given = self.known_features(features, len(means), side)
         expected = own.expected(len(means), given, data.pattern(side))
         for _ in range(ROUNDS if own.places.rank else 0):
@@ -327,15 +319,15 @@ class Posterior:
             precision = found.precision / self.variance
             means, inverse = solve_rows(sums, before, own.places, own.prior, precision, expected)
             found = replace(found, means=means, covariance=inverse.inverse().packed)
-            if t is None and self.degrees is None:
+            if prior is None and entries is None:
                 break
-            if t is not None:
+            if prior is not None:
                 errors = sums.expected_errors(means, found.moments) / self.variance
-                found = replace(found, precision=expected_precisions(data.counts[side], errors, t))
-            if self.degrees is not None:
+                found = replace(found, precision=prior.expected(data.counts[side], errors))
+            if entries is not None:
                 both = (found.known[:2], held[:2]) if side == 0 else (held[:2], found.known[:2])
                 errors = data.errors(*both) / self.variance
-                data = EntrySums(data.bound, expected_precisions((data.given > 0).astype(float), errors, self.degrees))
+                data = EntrySums(data.bound, entries.expected((data.given > 0).astype(float), errors))
             if np.max(np.abs(means - before), initial=0.0) <= STILL * np.max(np.abs(means), initial=0.0):
                 break
         return found.with_cold(data.counts[side], given)

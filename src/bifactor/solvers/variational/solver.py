@@ -16,8 +16,9 @@ from bifactor.solvers.base import Solver
 from bifactor.solvers.requirements import require_no_penalty, require_numpy, require_two_factors
 from bifactor.solvers.variational.block_sweeps import BlockSweeps, Swept
 from bifactor.solvers.variational.features import MAX_JOINT_FEATURES, FeatureMatrix
+from bifactor.solvers.variational.noise import Noise, NoiseName, noise_named
 from bifactor.solvers.variational.posterior import Posterior
-from bifactor.solvers.variational.sweeps import EntrySweeps, Inferred, NoiseModel, Sweeps
+from bifactor.solvers.variational.sweeps import EntrySweeps, Inferred, Sweeps
 from bifactor.validation import is_at_least_zero, require_flag
 
 PriorModel = Literal["separate", "shared"]
@@ -84,7 +85,7 @@ class Variational(Solver[Known]):
     multifaceted collaborative filtering model, KDD 2008.
     """
 
-    noise: NoiseModel = "one"
+    noise: NoiseName = "one"
     prior: PriorModel = "separate"
     tol: float = 3e-3
     row_features: Any = None
@@ -93,9 +94,7 @@ class Variational(Solver[Known]):
     outermost = True
 
     def __post_init__(self) -> None:
-        if self.noise not in get_args(NoiseModel):
-            models = ", ".join(map(repr, get_args(NoiseModel)))
-            raise InputError(f"noise={self.noise!r} is not a noise model. Pass one of {models}.")
+        noise_named(self.noise)
         if self.prior not in get_args(PriorModel):
             raise InputError(f"prior={self.prior!r} is not a prior. Pass 'separate' or 'shared'.")
         if not is_at_least_zero(self.tol):
@@ -103,6 +102,11 @@ class Variational(Solver[Known]):
         require_flag(self.implicit, "implicit")
         for name in FEATURES:
             object.__setattr__(self, name, FeatureMatrix.of(getattr(self, name), name))
+
+    @property
+    def noise_model(self) -> Noise:
+        """The noise model of this name, before the fit."""
+        return noise_named(self.noise)
 
     def with_features(self, row_features: Any, column_features: Any) -> "Variational":
         """The same solver with features; None keeps those that it has."""
@@ -132,10 +136,10 @@ class Variational(Solver[Known]):
 
     def _check_blocks(self) -> None:
         told = [name for name in FEATURES if getattr(self, name) is not None] + ["implicit"] * self.implicit
-        if self.noise == "student" or told:
-            what = "noise='student'" if self.noise == "student" else told[0]
+        told = [f"noise={self.noise!r}"] * self.noise_model.per_entry + told
+        if told:
             raise InputError(
-                f"Variational does not support {what} for data in blocks. Leave it out, or pass entries in memory."
+                f"Variational does not support {told[0]} for data in blocks. Leave it out, or pass entries in memory."
             )
 
     def peak(self, problem: Objective, rank: int) -> int:
@@ -144,7 +148,7 @@ class Variational(Solver[Known]):
         if isinstance(problem.f, Partitioned):
             means = run_memory(problem, rank, pairs=6, lengths=0)
             return means + (IN_BLOCKS + thread_count()) * min(problem.shape) * packed
-        tables, lengths = (8, 11) if self.noise == "student" else (6, 5)
+        tables, lengths = (8, 11) if self.noise_model.per_entry else (6, 5)
         wide = 8 / np.dtype(problem.dtype).itemsize  # sums are taken in double precision
         usual = run_memory(problem, rank, pairs=8, lengths=wide * lengths) + tables * sum(problem.shape) * packed
         given = zip((self.row_features, self.column_features), problem.shape, problem.shape[::-1], strict=True)
@@ -177,5 +181,5 @@ class Variational(Solver[Known]):
     def _sweeps(self, problem: Objective) -> Sweeps[Any]:
         shared, features = self.prior == "shared", (self.row_features, self.column_features)
         if isinstance(problem.f, Partitioned):
-            return BlockSweeps(problem, self.noise, shared, self.tol)
-        return EntrySweeps(problem, self.noise, shared, self.tol, features, self.implicit)
+            return BlockSweeps(problem, self.noise_model, shared, self.tol)
+        return EntrySweeps(problem, self.noise_model, shared, self.tol, features, self.implicit)

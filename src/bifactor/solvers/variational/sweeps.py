@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Generic, Literal, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -21,10 +21,8 @@ from bifactor.solvers.variational.factor_posterior import (
 )
 from bifactor.solvers.variational.features import FeatureMatrix, ones
 from bifactor.solvers.variational.moments import DataStatistics, EntrySums, MomentSums, entries_of
-from bifactor.solvers.variational.noise import Precisions, fit_precisions
+from bifactor.solvers.variational.noise import Noise, Precisions
 from bifactor.solvers.variational.posterior import Gaussians, Posterior
-
-NoiseModel = Literal["one", "columns", "rows", "both", "student"]
 
 STILL = 3
 """The number of consecutive sweeps that must move predictions by less than the tolerance."""
@@ -33,16 +31,12 @@ Own = TypeVar("Own", bound=Value)
 
 
 class Sweeps(ABC, Generic[Own]):
-    """The posterior of one problem, sweep by sweep.
-
-    `varies` says whether rows and columns have their own precisions; `shared`, whether components share a prior.
-    """
+    """The posterior of one problem, sweep by sweep; `shared` says whether components share a prior."""
 
     about: DataStatistics
 
-    def __init__(self, problem: Objective, noise: NoiseModel, shared: bool, tol: float):
+    def __init__(self, problem: Objective, noise: Noise, shared: bool, tol: float):
         self.problem, self.noise, self.shared, self.tol = problem, noise, shared, tol
-        self.varies = noise in ("rows", "both"), noise in ("columns", "both")
 
     @abstractmethod
     def init(self, x: Factors) -> State[Own]:
@@ -90,19 +84,13 @@ class Inferred(Value, key="variational"):
         return MomentSums(self.packed, self.linear, self.squares)
 
 
-HEAVIEST = 4.0
-"""The smallest number of degrees of freedom of Student's t. If most values are equal, as some ratings are, it would
-tend to 0: a spike at one value that ignores the others. Four is a common choice (Lange, Little and Taylor, Robust
-statistical modeling using the t distribution, JASA 84, 1989)."""
-
-
 class EntrySweeps(Sweeps[Inferred]):
     """Sweeps on entries, with features of rows and columns, if any, and the pattern of entries if `implicit`."""
 
     def __init__(
         self,
         problem: Objective,
-        noise: NoiseModel,
+        noise: Noise,
         shared: bool,
         tol: float,
         features: tuple[FeatureMatrix | None, FeatureMatrix | None],
@@ -124,7 +112,7 @@ class EntrySweeps(Sweeps[Inferred]):
             )
             for side in (0, 1)
         )
-        trust = Precisions(np.ones(data.y.size)) if self.noise == "student" else None
+        trust = Precisions(np.ones(data.y.size)) if self.noise.per_entry else None
         slope = cols.slope(data.sums(1, *rows.known), variance)
         return self._state(data, rows, cols, variance, slope, trust)
 
@@ -133,12 +121,12 @@ class EntrySweeps(Sweeps[Inferred]):
         rows, cols = self._halves(data, state)
         sums, trust, variance = own.sums, own.trust, own.variance
         if trust is not None:
-            trust = self._trust(data, rows, cols, trust.strength, variance)
+            trust = self._trust(data, rows, cols, trust, variance)
             data = EntrySums(data.bound, trust.mean)
             sums = data.sums(0, *cols.known)
-        rows, variance = rows.fitted(sums, data.about, variance, self.varies[0])
+        rows, variance = rows.fitted(sums, data.about, variance, self.noise.rows)
         sums = data.sums(1, *rows.known)
-        cols, variance = cols.fitted(sums, data.about, variance, self.varies[1])
+        cols, variance = cols.fitted(sums, data.about, variance, self.noise.columns)
         slope = cols.slope(sums, variance)
         if is_due(own.age):
             rows, cols, slope = _turned(rows, cols, slope, self.problem.kind.fixed_columns, self.shared)
@@ -154,25 +142,25 @@ class EntrySweeps(Sweeps[Inferred]):
     def posterior(self, state: State[Inferred]) -> Posterior:
         own, data = state.own, self._data(state)
         halves = self._halves(data, state)
-        rows, cols = (half.noise.strength if own else None for half, own in zip(halves, self.varies, strict=True))
-        degrees = None if own.trust is None else own.trust.strength
         first, second = (
             self._with_cold(half, data.sums(side, *halves[1 - side].known), side, own.variance)
             for side, half in enumerate(halves)
         )
-        return Posterior(first, second, own.variance, degrees, (rows, cols), data.about.mean_weight)
+        trust = None if own.trust is None else own.trust.strength
+        noise = self.noise.with_strengths(halves[0].noise.strength, halves[1].noise.strength, trust)
+        return Posterior(first, second, own.variance, noise, data.about.mean_weight)
 
     def _data(self, state: State[Inferred] | None = None) -> EntrySums:
         trust = None if state is None else state.own.trust
         return EntrySums(entries_of(self.problem), None if trust is None else trust.mean)
 
-    @staticmethod
     def _trust(
-        data: EntrySums, rows: FactorPosterior, cols: FactorPosterior, strength: float, variance: float
+        self, data: EntrySums, rows: FactorPosterior, cols: FactorPosterior, before: Precisions, variance: float
     ) -> Precisions:
-        """The precision of each entry, for Student's t."""
+        """The precision of each entry."""
+        assert self.noise.entries is not None
         errors = data.errors(rows.known[:2], cols.known[:2])
-        return fit_precisions((data.given > 0).astype(float), errors / variance, strength, HEAVIEST)
+        return self.noise.entries.at(before.strength).fit((data.given > 0).astype(float), errors / variance)
 
     def _with_cold(self, half: FactorPosterior, sums: MomentSums, side: int, variance: float) -> Gaussians:
         """The rows of a factor with what predicts new ones; rows without measurements are predicted, too."""
