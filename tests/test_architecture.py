@@ -202,3 +202,32 @@ def test_every_error_has_the_same_root():
     for name, error in vars(bf.errors).items():
         if inspect.isclass(error):
             assert issubclass(error, bf.errors.BifactorError), name
+
+
+def defined_names() -> set[str]:
+    """Modules, functions, classes, arguments, attributes, imports and quoted words of the library."""
+    found: set[str] = set()
+    for path in MODULES:
+        text = path.read_text(encoding="utf-8")
+        found |= {path.stem, *path.parts} | set(re.findall(r"[\"'](\w+)[\"']", text))
+        for node in ast.walk(ast.parse(text)):
+            found |= {getattr(node, field) for field in ("id", "attr", "arg", "name") if hasattr(node, field)}
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                found |= {part for alias in node.names for part in alias.name.split(".")}
+    return found
+
+
+OF_OTHERS = {"cached_property", "contextvars", "functools", "logging", "numpy", "roots", "scipy", "set_output"}
+OF_OTHERS |= {"ContextVar", "sparse", "save_npz", "sha256sum", "china", "jpg", "offset_alpha"}
+"""Names of other libraries, of files, and of earlier formats."""
+
+
+def test_names_in_backticks_exist():
+    """A name that was changed is changed where it is mentioned, too."""
+    known, gone = defined_names() | OF_OTHERS, []
+    for path in MODULES:
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            for name in re.findall(r"`([A-Za-z_][\w.]*)(?:\(\))?`", line):
+                if not set(name.split(".")) <= known:
+                    gone.append(f"{path.name}:{number}: {name}")
+    assert gone == []

@@ -119,7 +119,7 @@ class LongFormMixin(ABC):
     def predict_long(
         self, frame: Any, *, row: Column = None, col: Column = None, unknown: str = "mean", return_std: bool = False
     ) -> Any:
-        """The frame with a column `prediction`, and a column `match_status` that tells which names were in the fit.
+        """The frame with a column `prediction`, and a column `known` that says which names were in the fit.
 
         That is "both", "row", "column" or "neither". A name that was not in the fit counts as average or, with
         `unknown="raise"`, is an error. With `return_std` there is a column `std`, the standard deviation of a new

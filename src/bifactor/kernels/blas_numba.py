@@ -1,4 +1,4 @@
-"""Inner products of arrays of single precision, compiled; the same function as in `inner_reference`."""
+"""Inner products of arrays of single precision, compiled; the same function as in `blas_reference`."""
 
 import numpy as np
 

@@ -132,7 +132,7 @@ def _split(kernel, x: Array, count: int, *settings: int) -> None:  # type: ignor
     run(kernel, [(x, count * t // parts, count * (t + 1) // parts, *settings) for t in range(parts)])
 
 
-# Pauli expectations compiled, on all cores; see `pauli_reference` for their definition.
+# Pauli expectations compiled, on all cores; see `transforms_reference` for their definition.
 #
 # All strings with the same x share one vector of d numbers, whose Walsh–Hadamard transform gives every z at once. A
 # signed sum for each z was also tried: it is a fifth faster for a single string, and slower for two or more.

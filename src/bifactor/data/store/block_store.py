@@ -31,7 +31,7 @@ class Marks(NamedTuple):
     """Which entries of a block are held out."""
 
     gaps: Array
-    """Others between them, as `kernels.codec_reference.marked` tells."""
+    """Others between them, as `codec_reference.marked` returns them."""
     held: Array
     """How many in each run."""
 

@@ -1,8 +1,9 @@
 """Packing of blocks of entries: sorting, encoding and decoding.
 
-Entries of a block are kept in the order of a `Layout`: tile of columns, row, column. A run is the entries of one row in
-one tile. For each block, the number of entries in each run is stored (tile by tile, row by row), and for each entry its
-column within the tile. A key has the number of the run in its high bits and that column in its `shift` low bits.
+Entries of a block are kept in the order of an `EntryLayout`: tile of columns, row, column. A run is the entries of one
+row in one tile. For each block, the number of entries in each run is stored (tile by tile, row by row), and for each
+entry its column within the tile. A key has the number of the run in its high bits and that column in its `shift` low
+bits.
 """
 
 import numpy as np

@@ -24,7 +24,7 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class ItemToItem:
-    """Scores from items chosen together, in the last columns of the factors: see `models.item_regression`."""
+    """Scores from items chosen together, in the last columns of the factors: see `item_to_item`."""
 
     share: float
     """Their share in the scores, at least 0 and below 1."""
