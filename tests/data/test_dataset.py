@@ -93,7 +93,7 @@ def test_observations_blocks_and_views(tmp_path, shape, weighted, whole):
     store = partition(data, tmp_path / "blocks")
     views = [store, *store.split(bf.data.RandomCells(0.4, 3)), *store.split(bf.data.RandomLines(0.3, 1))]
     views += [store.recode(WithoutWeights()), store.unweighted(), data.in_blocks()]
-    views += [BlockView(store, filter=CellFilter(bf.data.RandomCells(0.4, 3), True))]
+    views += [BlockView(store, cells=CellFilter(bf.data.RandomCells(0.4, 3), True))]
     for one in (data, *(view for view in views if view.size)):
         check_dataset(one)
 
@@ -102,7 +102,7 @@ def test_a_hash_holds_out_the_same_cells_however_they_are_stored(tmp_path):
     data, mask = draw((60, 30), False), bf.data.RandomCells(0.3, 7)
     store = partition(data, tmp_path / "blocks")
     quick = store.split(mask)[1]
-    plain = BlockView(store, filter=CellFilter(mask, True))
+    plain = BlockView(store, cells=CellFilter(mask, True))
     assert type(quick) is bf.data.BlockStore
     for one in (quick, plain):
         some = one.lines(np.ones(60, bool))

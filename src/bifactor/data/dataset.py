@@ -322,7 +322,7 @@ class BlockDataset(Dataset):
         return self
 
     def split(self, mask: CellMask) -> tuple[Dataset, Dataset]:
-        return BlockView(self, filter=CellFilter(mask, False)), BlockView(self, filter=CellFilter(mask, True))
+        return BlockView(self, cells=CellFilter(mask, False)), BlockView(self, cells=CellFilter(mask, True))
 
     def recode(self, recoding: Recoding) -> "BlockDataset":
         return BlockView(self, recoding=recoding)
@@ -461,7 +461,7 @@ class ViewedBlock:
 
     part: Block
     flipped: bool
-    filter: CellFilter | None
+    cells: CellFilter | None
     recoding: Recoding | None
 
     @property
@@ -479,13 +479,13 @@ class ViewedBlock:
 
     @property
     def fingerprint(self) -> str:
-        changes = (f" {change!r}" for change in (self.filter, self.recoding) if change is not None)
+        changes = (f" {change!r}" for change in (self.cells, self.recoding) if change is not None)
         return self.part.fingerprint + "".join(changes)
 
     def load(self, workspace: Workspace | None = None) -> BlockData:
         loaded = self.part.load(workspace)
-        if self.filter is not None:
-            loaded = self.filter(loaded, self.start, self.flipped)
+        if self.cells is not None:
+            loaded = self.cells(loaded, self.start, self.flipped)
         return loaded if self.recoding is None else self.recoding.block(loaded)
 
 
@@ -493,14 +493,14 @@ class BlockView(BlockDataset):
     """Some entries of a dataset in blocks, or the same entries with other values."""
 
     def __init__(
-        self, data: BlockDataset, *, filter: CellFilter | None = None, recoding: Recoding | None = None
+        self, data: BlockDataset, *, cells: CellFilter | None = None, recoding: Recoding | None = None
     ) -> None:
-        self.data, self.filter, self.recoding = data, filter, recoding
+        self.data, self.cells, self.recoding = data, cells, recoding
         self.shape, self.flipped, self.origin = data.shape, data.flipped, data.origin
         self.row_features, self.column_features = data.features
 
     def __repr__(self) -> str:
-        return f"BlockView({self.data!r}, {self.filter if self.recoding is None else self.recoding!r})"
+        return f"BlockView({self.data!r}, {self.cells if self.recoding is None else self.recoding!r})"
 
     @property
     def row_names(self) -> "Names | None":  # type: ignore[override]  # read when they are needed
@@ -521,22 +521,22 @@ class BlockView(BlockDataset):
 
     @cached_property
     def parts(self) -> tuple[Block, ...]:
-        return tuple(ViewedBlock(part, self.flipped, self.filter, self.recoding) for part in self.data.parts)
+        return tuple(ViewedBlock(part, self.flipped, self.cells, self.recoding) for part in self.data.parts)
 
     def split(self, mask: CellMask) -> tuple[Dataset, Dataset]:
-        if self.filter is not None or self.recoding is None:
+        if self.cells is not None or self.recoding is None:
             return super().split(mask)
         train, held = (one.recode(self.recoding) for one in self.data.split(mask))  # a recoding moves no cell
         return train, held
 
     def address(self) -> StoreAddress | None:
-        found = None if self.filter is not None else self.data.address()
+        found = None if self.cells is not None else self.data.address()
         return found if found is None or self.recoding is None else replace(found, recoding=self.recoding)
 
     @cached_property
     def _known(self) -> Summary | None:
         """The statistics, if they do not need a pass."""
-        if self.recoding is None or self.filter is not None:
+        if self.recoding is None or self.cells is not None:
             return None
         return self.recoding.summary(self.data.summary())
 
