@@ -13,6 +13,7 @@ import pytest
 
 import bifactor as bf
 from bifactor.data.dataset import BlockDataset, BlockView, CellFilter, WithoutWeights
+from bifactor.errors import InputError
 from bifactor.executors import BlockData
 from bifactor.models.completion.labels import Labels
 from bifactor.models.recommender.weights import CountsToClicks
@@ -108,6 +109,23 @@ def test_a_hash_holds_out_the_same_cells_however_they_are_stored(tmp_path):
         some = one.lines(np.ones(60, bool))
         inside = data.part(mask(data.rows, data.cols))
         assert sorted(zip(some.rows, some.cols, strict=True)) == sorted(zip(inside.rows, inside.cols, strict=True))
+
+
+def test_mistakes_are_refused(tmp_path):
+    store = partition(draw((40, 25), False), tmp_path / "blocks")
+    for fraction in (0.0, 1.0, 1, "a tenth", np.nan):
+        for mask in (bf.data.RandomCells, bf.data.RandomLines):
+            with pytest.raises(InputError, match="between 0 and 1"):
+                mask(fraction, 0)
+    with pytest.raises(InputError, match="seed"):
+        bf.data.RandomLines(0.5, -1)
+    with pytest.raises(InputError, match="side"):
+        bf.data.RandomLines(0.5, 0, side=2)
+    nothing = store.split(lambda rows, cols: rows < 0)[1]
+    assert nothing.summary().size == nothing.lines(np.ones(40, bool)).size == 0
+    for estimator in (bf.MatrixCompletion(2), bf.MatrixCompletion(2, ridge=1.0), bf.Recommender(2)):
+        with pytest.raises(InputError, match="No entry is known|no choices"):
+            estimator.fit(nothing)
 
 
 def test_recodings_agree_in_memory_and_in_blocks(tmp_path):

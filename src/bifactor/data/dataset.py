@@ -82,12 +82,7 @@ class RandomCells:
     seed: int
 
     def __post_init__(self) -> None:
-        if not isinstance(self.fraction, float) or not 0 < self.fraction < 1:
-            raise InputError(
-                f"fraction={self.fraction!r} is not between 0 and 1. Pass the share to hold out, such as 0.1."
-            )
-        if not is_count(self.seed, 0):
-            raise InputError(f"seed={self.seed!r} is not an integer ≥ 0. Pass one, such as 0.")
+        _require_share(self.fraction, self.seed)
 
     def __call__(self, rows: Array, cols: Array, /) -> Array:
         found = kernels.get("data.hash", HOST_ARRAY, rows.size).hashed(rows, cols, self.seed)
@@ -103,9 +98,21 @@ class RandomLines:
     seed: int
     side: int = 0
 
+    def __post_init__(self) -> None:
+        _require_share(self.fraction, self.seed)
+        if self.side not in (0, 1):
+            raise InputError(f"side={self.side!r} is neither 0 nor 1. Pass 0 for rows, or 1 for columns.")
+
     def __call__(self, rows: Array, cols: Array, /) -> Array:
         line = (rows, cols)[self.side]
         return RandomCells(self.fraction, self.seed)(line, np.full_like(line, self.side))
+
+
+def _require_share(fraction: Any, seed: Any) -> None:
+    if not isinstance(fraction, float) or not 0 < fraction < 1:
+        raise InputError(f"fraction={fraction!r} is not between 0 and 1. Pass the share to hold out, such as 0.1.")
+    if not is_count(seed, 0):
+        raise InputError(f"seed={seed!r} is not an integer ≥ 0. Pass one, such as 0.")
 
 
 class Recoding(Protocol):

@@ -139,7 +139,9 @@ def fit_model(data: Dataset, settings: CompletionSettings, start: Model | None =
 
 
 def _require_possible(settings: CompletionSettings, data: Dataset) -> None:
-    """Raise `InputError` if these settings need data in memory, but these are in blocks."""
+    """Raise `InputError` if there are no entries, or if these settings need them in memory, but they are in blocks."""
+    if data.size == 0:
+        raise InputError("No entry is known. Pass at least one known entry.")
     if data.in_memory:
         return
     if settings.posterior and settings.noise is not None and noise_named(settings.noise).per_entry:

@@ -21,7 +21,7 @@ def fit_clicks(data: Dataset, settings: CompletionSettings, start: Model | None,
 
     In blocks, weights are chosen with some users, and there are no item-to-item scores.
     """
-    if data.in_memory and data.size == 0:
+    if data.size == 0:
         raise InputError("There are no choices: no value is above 0. Pass at least one.")
     if not data.in_memory:
         if given.item_share or (given.item_share is None and given.item_ridge is not None):
