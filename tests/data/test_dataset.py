@@ -124,7 +124,7 @@ def test_mistakes_are_refused(tmp_path):
     nothing = store.split(lambda rows, cols: rows < 0)[1]
     assert nothing.summary().size == nothing.lines(np.ones(40, bool)).size == 0
     for estimator in (bf.MatrixCompletion(2), bf.MatrixCompletion(2, ridge=1.0), bf.Recommender(2)):
-        with pytest.raises(InputError, match="No entry is known|no choices"):
+        with pytest.raises(InputError, match=r"No entry is known|no choices"):
             estimator.fit(nothing)
 
 
