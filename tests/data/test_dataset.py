@@ -13,7 +13,7 @@ import pytest
 
 import bifactor as bf
 from bifactor.data.dataset import BlockDataset, BlockView, CellFilter, WithoutWeights
-from bifactor.errors import InputError
+from bifactor.errors import CheckError, InputError
 from bifactor.executors import BlockData
 from bifactor.models.completion.labels import Labels
 from bifactor.models.recommender.weights import CountsToClicks
@@ -157,6 +157,31 @@ def database(request, tmp_path):
 
 def test_a_third_storage_keeps_the_laws(database):
     check_dataset(database[1])
+
+
+def one_more(self):
+    rows, cols = self._pass.counts
+    return rows + 1, cols
+
+
+def of_labels(self, loss, *, executor=None):
+    return BlockView(self, recoding=Labels((0.0, 1.0), 3.0)).bind(loss)
+
+
+@pytest.mark.parametrize(
+    ("member", "fault", "law"),
+    [
+        ("counts", one_more, "counts"),
+        ("summary", lambda self: self._pass.summary._replace(total=0.0), "total"),
+        ("split", lambda self, mask: (self, self), "split divides"),
+        ("bind", of_labels, "f is half the sum"),
+    ],
+    ids=["counts", "summary", "split", "bind"],
+)
+def test_a_dataset_with_a_fault_breaks_a_law(database, monkeypatch, member, fault, law):
+    monkeypatch.setattr(Database, member, fault)
+    with pytest.raises(CheckError, match=law):
+        check_dataset(database[1])
 
 
 @pytest.mark.parametrize("options", [{"ridge": 1.0}, {"loss": "huber", "ridge": 1.0}, {"noise": "one"}], ids=str)

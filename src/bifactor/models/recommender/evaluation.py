@@ -120,9 +120,9 @@ def hold_out_choices(data: Dataset, share: float, seed: int) -> tuple[Dataset, S
     users = _judges(train.counts()[0], hidden.counts()[0], seed)
     if users.size == 0:
         return None
-    stay = np.zeros(data.shape[0], bool)
+    stay = np.full(data.shape[0], data.in_memory)  # of blocks, only the choices of these users are read
     stay[users] = True
-    known, test = (_matrix(one.lines(stay | one.in_memory)) for one in (train, hidden))
+    known, test = (_matrix(one.lines(stay)) for one in (train, hidden))
     return train, Split(known, known[users], test[users], users)
 
 
