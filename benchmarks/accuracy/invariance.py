@@ -46,7 +46,7 @@ Answers = Callable[[Any, np.ndarray], np.ndarray]
 def of_the_fit(model: Any, X: np.ndarray) -> np.ndarray:
     """Expected values of the rows of the fit; `transform` gives entries of new rows the weight 1."""
     rows, cols = np.indices(X.shape).reshape(2, -1)
-    return np.asarray(model.model_.predicted(model.model_.scores(rows, cols))).reshape(X.shape)
+    return np.asarray(model.model_.link.mean(model.model_.scores(rows, cols))).reshape(X.shape)
 
 
 def misplaced(scores: np.ndarray, X: np.ndarray, hidden: np.ndarray) -> np.ndarray:

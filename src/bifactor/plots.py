@@ -221,7 +221,7 @@ class ObservedPredictedDisplay:
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
         """Draw the known entries of a fit."""
         data, model = require_in_memory(fitted_attribute(estimator, "observations_")), estimator.model_
-        return cls(data.values, model.predicted(model.scores(data.rows, data.cols))).plot(ax)
+        return cls(data.values, model.link.mean(model.scores(data.rows, data.cols))).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw."""
@@ -369,7 +369,7 @@ class SpectrumDisplay:
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
         """Draw the spectrum of a fit, without offsets."""
         model = fitted_attribute(estimator, "model_")
-        return cls.from_factors(model.U[:, model.fixed_columns :], model.V[:, model.fixed_columns :], ax=ax)
+        return cls.from_factors(*model.components, ax=ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw."""

@@ -69,7 +69,7 @@ def same(one, two):
     np.testing.assert_array_equal(one.model.V, two.model.V)
     assert list(one.rows) == list(two.rows)
     assert list(one.cols) == list(two.cols)
-    assert one.model.clicks.unobserved == two.model.clicks.unobserved
+    assert one.model.rows.base.unobserved == two.model.rows.base.unobserved
     return True
 
 

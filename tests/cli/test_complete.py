@@ -103,7 +103,7 @@ def test_predictions_of_pairs_known_and_unknown(invoke, folder):
     assert [row["known"] for row in rows] == ["both", "column", "row", "neither"]
     assert [row["user"] for row in rows] == ["u5", "nobody", "u5", "nobody"]
     fit = bf.load("fit")
-    U, V, mu = fit.model.U, fit.model.V, fit.model.intercept
+    U, V, mu = fit.model.U, fit.model.V, fit.model.link.intercept
     a, b = fit.places(["u5"], "row")[0], fit.places(["3"], "column")[0]
     wanted = [mu + U[a] @ V[b], mu + V[b, 0], mu + U[a, 1], mu]
     assert [float(row["prediction"]) for row in rows] == pytest.approx(wanted, rel=1e-4)

@@ -55,10 +55,10 @@ def same(one, two):
     """Whether two fits are the same, bit by bit."""
     assert list(one.rows) == list(two.rows)
     assert list(one.cols) == list(two.cols)
-    assert (one.model.loss, one.model.ridge, one.model.intercept) == (
+    assert (one.model.loss, one.model.rows.ridge, one.model.link.intercept) == (
         two.model.loss,
-        two.model.ridge,
-        two.model.intercept,
+        two.model.rows.ridge,
+        two.model.link.intercept,
     )
     for a, b in (
         (one.model.U, two.model.U),

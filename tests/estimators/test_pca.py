@@ -84,7 +84,7 @@ def test_it_is_a_minimum_of_the_penalised_likelihood(fits, tables, kind):
     U, V = Z / root, model.components_.T * root
     for slope, factor in ((slopes @ V, U), (slopes.T @ U, V)):
         assert np.abs(slope + factor).max() < 2e-3 * np.abs(slope).max()
-    effects = model.intercept_ - model.model_.intercept
+    effects = model.intercept_ - model.model_.link.intercept
     assert np.abs(slopes.sum(axis=0) + LIGHT * effects).max() < 1e-3 * np.abs(slopes).sum(axis=0).max()
 
 
@@ -96,7 +96,7 @@ def test_one_column_of_ones_stands_for_the_effects_of_columns(fits, tables, kind
     for factor in (model.result_.U, model.model_.U):
         assert factor.shape == (X.shape[0], 1 + model.n_components_)
         np.testing.assert_array_equal(factor[:, 0], 1)
-    np.testing.assert_allclose(model.model_.V[:, 0] + model.model_.intercept, model.intercept_, rtol=1e-12)
+    np.testing.assert_allclose(model.model_.V[:, 0] + model.model_.link.intercept, model.intercept_, rtol=1e-12)
     rows, cols = np.nonzero(~np.isnan(X))
     z = linear(model, model.transform(X))[rows, cols]
     np.testing.assert_allclose(model.model_.scores(rows, cols), z, rtol=1e-9, atol=1e-12)

@@ -380,7 +380,7 @@ def test_names_files_and_folders(chosen, tmp_path):
     model.save(tmp_path / "fit")
     loaded = bf.load(tmp_path / "fit")
     np.testing.assert_array_equal(loaded.recommend(["u3", "u0"], 4)[1], scores)
-    assert loaded.model.clicks.unobserved == 0.2
+    assert loaded.model.rows.base.unobserved == 0.2
     assert 0 < model.score_long(lines[["user", "item"]]) <= 1
     newcomer = lines[lines["user"] == "u3"].assign(user="new")
     plain = bf.data.read(newcomer, row="user", col="item", values=False)

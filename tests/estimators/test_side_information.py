@@ -73,7 +73,7 @@ def test_rows_and_columns_that_were_never_observed_are_predicted_from_features(f
     hidden[:8], hidden[:, :6] = False, False
     errors = [np.linalg.norm((one.complete() - X)[hidden]) for one in (model, plain)]
     assert errors[0] <= 1.02 * errors[1]
-    by_features = model.observations_.row_features[[0]] @ model.model_.side.rows
+    by_features = model.observations_.row_features[[0]] @ model.model_.rows.side.rows
     np.testing.assert_allclose(model.row_factors_[[0]], by_features[:, 2:], atol=1e-6)
 
 
@@ -84,7 +84,7 @@ def test_clicks_are_recommended_by_features():
     scores = model.row_factors_ @ model.components_
     assert correlation(scores[:8, 6:], X[:8, 6:]) > 0.6
     assert correlation(scores[8:, :6], X[8:, :6]) > 0.6
-    by_features = model.observations_.row_features[[0]] @ model.model_.side.rows
+    by_features = model.observations_.row_features[[0]] @ model.model_.rows.side.rows
     np.testing.assert_allclose(model.row_factors_[[0]], by_features, atol=1e-5)
     ids, _ = model.recommend([0, 1], 5)
     stranger, _ = model.recommend(sparse.csr_array((2, N)), 5, features=left[:2])
@@ -305,7 +305,7 @@ def test_folders_keep_what_features_say(make, tmp_path):
     model = make(user_features=left, item_features=right).fit(X)
     model.save(tmp_path / "fit")
     fit = bf.load(tmp_path / "fit")
-    np.testing.assert_array_equal(fit.model.side.rows, model.model_.side.rows)
+    np.testing.assert_array_equal(fit.model.rows.side.rows, model.model_.rows.side.rows)
     np.testing.assert_array_equal(fit.model.U, model.model_.U)
     for ours, theirs in zip(fit.recommend([0, 9], 5), model.fit_.recommend([0, 9], 5), strict=True):
         np.testing.assert_array_equal(ours, theirs)
@@ -321,7 +321,7 @@ def test_folders_keep_what_features_say(make, tmp_path):
     files.write(tmp_path / "fit" / "side.safetensors", "side", {}, {"row_pattern": "0", "column_pattern": "0"})
     with pytest.raises(FileError, match="is damaged: it has no coefficients"):
         bf.load(tmp_path / "fit")
-    wide = {"row": model.model_.side.rows}
+    wide = {"row": model.model_.rows.side.rows}
     files.write(tmp_path / "fit" / "side.safetensors", "side", wide, {"row_pattern": "99", "column_pattern": "0"})
     with pytest.raises(FileError, match="is damaged: a pattern has 99 of 6"):
         bf.load(tmp_path / "fit")
@@ -345,7 +345,7 @@ def test_a_folder_of_patterns(tmp_path):
     known = ratings()[1]
     model = completion(implicit_features=True).fit(known)
     model.save(tmp_path / "fit")
-    assert bf.load(tmp_path / "fit").model.side.patterns == (N, M)
+    assert bf.load(tmp_path / "fit").model.rows.side.patterns == (N, M)
 
 
 @pytest.mark.parametrize("implicit", [False, True])
@@ -373,10 +373,10 @@ def test_more_data_for_a_fit(implicit):
 def test_more_clicks_for_a_fit():
     chosen, (left, right) = clicks()[1], features()
     model = recommender(user_features=left, item_features=right).fit(chosen)
-    assert not model.model_.clicks.known[0][0]
+    assert not model.model_.rows.base.known[0][0]
     model.partial_fit((np.zeros(4, int), np.array([7, 8, 9, 10]), np.ones(4)))
-    assert model.model_.clicks.known[0][0]
-    by_features = model.observations_.row_features[[0]] @ model.model_.side.rows
+    assert model.model_.rows.base.known[0][0]
+    by_features = model.observations_.row_features[[0]] @ model.model_.rows.side.rows
     assert np.linalg.norm(model.row_factors_[[0]] - by_features) > 1e-3
 
 
@@ -413,7 +413,7 @@ def test_a_fit_may_begin_where_another_ended():
     assert model.n_iter_ < first / 2
     np.testing.assert_allclose(model.row_factors_ @ model.components_, factors, atol=1e-3)
     model.set_params(user_features=None).fit(known)
-    assert model.model_.side.rows is None
+    assert model.model_.rows.side.rows is None
 
 
 def test_estimators_can_be_cloned_and_features_stay_as_they_were():
@@ -428,7 +428,7 @@ def test_precision_is_that_of_the_data(dtype):
     left, right = features()
     model = completion(user_features=left, item_features=right, tol=1e-4).fit(ratings()[1].astype(dtype))
     assert model.row_factors_.dtype == dtype
-    assert model.model_.side.rows.dtype == dtype
+    assert model.model_.rows.side.rows.dtype == dtype
     assert model.transform(ratings()[1].astype(dtype), features=left).dtype == dtype
 
 

@@ -183,7 +183,7 @@ def test_it_travels_with_names_folders_and_new_rows(tmp_path, shown):
     assert model.score_long(frame) > 0
     model.save(tmp_path / "fit")
     fit = bf.load(tmp_path / "fit")
-    assert fit.model.clip == (1, 5)
+    assert fit.model.link.clip == (1, 5)
     np.testing.assert_array_equal(fit.predict(pairs["user"], pairs["item"]), told)
     best = pd.DataFrame({"user": "new", "item": np.arange(40), "rating": 5.0})
     served = fit.fold_in(bf.data.read(best))

@@ -51,9 +51,9 @@ def test_cold_rows_are_where_features_say(planted, model):
     assert np.sqrt(np.mean((z - truth)[cold] ** 2)) < 0.3
     plain = fit_model(replace(data, row_features=None, column_features=None), chosen())
     assert np.sqrt(np.mean((plain.scores(i, j).reshape(M, N) - truth)[cold] ** 2)) > 1
-    assert model.side.rows.shape == (3, model.U.shape[1])
-    assert model.side.cols.shape == (2, model.V.shape[1])
-    assert plain.side is None
+    assert model.rows.side.rows.shape == (3, model.U.shape[1])
+    assert model.rows.side.cols.shape == (2, model.V.shape[1])
+    assert plain.rows.side is None
 
 
 def popular(seed, told):
@@ -84,7 +84,7 @@ def test_cold_columns_are_predicted_without_bias_where_popular_ones_are_larger(i
         model = fit_model(data, chosen(noise="one", n_components=2, implicit_features=implicit, keep_features=True))
         i, j = np.nonzero(asked)
         z = model.scores(i, j)
-        low, high = (end + model.intercept for end in model.posterior.interval(i, j))
+        low, high = (end + model.link.intercept for end in model.posterior.interval(i, j))
         np.testing.assert_allclose((low + high) / 2, z, atol=1e-6)
         apart.append(np.mean(y[i, j] - z))
         inside.append(np.mean((low <= y[i, j]) & (y[i, j] <= high)))
@@ -135,9 +135,9 @@ def test_names_that_are_not_known_are_like_the_average_row(planted, model):
     fit = Fit.of(model, planted[0])
     with pytest.warns(UserWarning, match="was not in the fit"):
         told = fit.predict(["nobody"], [4])
-    average = model.posterior.rows.padded(M + 1).means[M] @ model.posterior.cols.means[4] + model.intercept
+    average = model.posterior.rows.padded(M + 1).means[M] @ model.posterior.cols.means[4] + model.link.intercept
     assert told[0] == pytest.approx(average)
-    assert fit.std(np.array([-1]), np.array([4]))[0] > fit.std(np.array([0]), np.array([4]))[0]
+    assert fit.model.std(np.array([-1]), np.array([4]))[0] > fit.model.std(np.array([0]), np.array([4]))[0]
 
 
 @pytest.mark.parametrize("implicit", [False, True])

@@ -19,7 +19,7 @@ from bifactor.errors import InputError
 from bifactor.estimators.matrix_completion import MatrixCompletion
 from bifactor.models import Fit
 from bifactor.models.completion.fitting import fit_model, validate_settings
-from bifactor.models.completion.labels import signs, two_classes
+from bifactor.models.completion.labels import Labels, two_classes
 
 SHAPE = (25, 14)
 
@@ -33,10 +33,9 @@ def chosen(**options):
 def made(loss="squared", dtype=np.float64, **options):
     """A fit of rows that are called u0, u1, … and columns that are called 0, 10, …"""
     data = read(lines(loss, dtype))
-    classes = two_classes(data.values) if loss in ("logistic", "probit") else None
-    if classes is not None:
-        data = data.replaced(signs(data.values, classes))
-    return Fit.of(fit_model(data, chosen(loss=loss, **options)), data, classes)
+    labels = Labels(tuple(two_classes(data.values).tolist())) if loss in ("logistic", "probit") else None
+    data = data if labels is None else data.recode(labels)
+    return Fit.of(fit_model(data, chosen(loss=loss, **options)).with_recoding(labels), data)
 
 
 def lines(loss="squared", dtype=np.float64):
@@ -67,7 +66,7 @@ def numbered():
 
 def scores(fit):
     """μ + bᵢ + cⱼ + uᵢ·vⱼ everywhere."""
-    return fit.model.intercept + fit.model.U @ fit.model.V.T
+    return fit.model.link.intercept + fit.model.U @ fit.model.V.T
 
 
 # Predicting
@@ -128,7 +127,7 @@ def test_seven_and_its_text_are_one_name():
 def test_unknown_names_count_with_an_offset_of_0(fit):
     model = fit.model
     a, b = fit.places(["u3"], "row")[0], fit.places([20], "column")[0]
-    wanted = model.intercept + np.array([model.U[a] @ model.V[b], model.V[b, 0], model.U[a, 1], 0])
+    wanted = model.link.intercept + np.array([model.U[a] @ model.V[b], model.V[b, 0], model.U[a, 1], 0])
     rows, cols = ["u3", "nobody", "u3", "nobody"], [20, 20, 21, 21]
     with pytest.warns(UserWarning, match="In 3 of 4 pairs a name was not in the fit") as caught:
         np.testing.assert_allclose(fit.predict(rows, cols), wanted, atol=1e-12)
@@ -141,7 +140,7 @@ def test_unknown_names_are_seen_through_the_loss(loss):
     fit = made(loss)
     with pytest.warns(UserWarning, match="1 of 1"):
         told = fit.predict("nobody", "nothing")
-    np.testing.assert_allclose(told, fit.model.loss.mean(np.array([fit.model.intercept])))
+    np.testing.assert_allclose(told, fit.model.loss.mean(np.array([fit.model.link.intercept])))
 
 
 def test_without_offsets_an_unknown_name_is_the_intercept():
@@ -267,7 +266,7 @@ def test_rows_that_are_folded_in_are_those_of_transform(loss, offsets):
     fit = made(loss, offsets=offsets)
     new = read(NEW.assign(rating={"logistic": 5, "probit": 2, "poisson": 3}.get(loss, NEW["rating"])))
     table = np.full((2, len(fit.cols)), np.nan)
-    table[new.rows, fit.cols.indices(new.column_names.values)[new.cols]] = fit.encoded(new.values)
+    table[new.rows, fit.cols.indices(new.column_names.values)[new.cols]] = new.values
     estimator = MatrixCompletion(loss=loss, offsets=offsets)
     estimator.model_, estimator.n_features_in_ = fit.model, len(fit.cols)
     wanted = estimator.transform(table)
@@ -387,7 +386,7 @@ def test_entries_in_columns_that_are_not_known_are_left_out(fit):
     more = pd.concat([NEW, pd.DataFrame({"user": ["ann", "cyd"], "item": [11, 11], "rating": [9.0, 9.0]})])
     folded, plain = fit.fold_in(read(more)), fit.fold_in(read(NEW))
     np.testing.assert_allclose(folded.predict("ann", [0, 10]), plain.predict("ann", [0, 10]), rtol=1e-12)
-    np.testing.assert_allclose(folded.predict("cyd", 20), fit.model.intercept + fit.model.V[2, 0])
+    np.testing.assert_allclose(folded.predict("cyd", 20), fit.model.link.intercept + fit.model.V[2, 0])
     with pytest.raises(InputError, match="No entry is in a column of the fit"):
         fit.fold_in(read(pd.DataFrame({"user": ["ann"], "item": [11], "rating": [9.0]})))
 

@@ -270,12 +270,12 @@ def test_a_saved_fit_has_both_ridges(tmp_path):
     assert model.offset_ridge_ < 0.5 * model.ridge_
     model.save(tmp_path / "fit")
     fit = bf.load(tmp_path / "fit")
-    assert (fit.model.ridge, fit.model.offset_ridge) == (model.ridge_, model.offset_ridge_)
+    assert (fit.model.rows.ridge, fit.model.rows.offset_ridge) == (model.ridge_, model.offset_ridge_)
     rows = np.full((3, 300), np.nan)
     rows[:, ::9] = np.where(np.random.default_rng(0).random((3, 34)) < 0.7, 1.0, 0.0)
     i, j = np.nonzero(~np.isnan(rows))
     new = Observations(i, j, 2 * rows[i, j] - 1, rows.shape)
-    np.testing.assert_array_equal(fit.model.rows(new), model.model_.rows(new))
+    np.testing.assert_array_equal(fit.model.fold_in(new).factors, model.model_.fold_in(new).factors)
 
 
 def test_a_new_row_has_the_ridges_of_the_fit():

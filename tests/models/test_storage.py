@@ -80,7 +80,7 @@ def same(a, b):
         (a.model.V, b.model.V),
         (a.seen.starts, b.seen.starts),
         (a.seen.columns, b.seen.columns),
-        (np.array([a.model.intercept, a.model.ridge]), np.array([b.model.intercept, b.model.ridge])),
+        (np.array([a.model.link.intercept, a.model.rows.ridge]), np.array([b.model.link.intercept, b.model.rows.ridge])),
     ):
         assert one.dtype == two.dtype
         np.testing.assert_array_equal(one, two)

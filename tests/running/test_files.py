@@ -424,7 +424,7 @@ WRITE = {
 }
 READ = {
     "complete": lambda: READ["fit"](),
-    "fit": lambda: "old" if bf.load(path).model.intercept < 50 else "new",
+    "fit": lambda: "old" if bf.load(path).model.link.intercept < 50 else "new",
     "result": lambda: {1: "old", 2: "new"}[bf.Result.load(path).n_iter],
     "checkpoint": lambda: {1: "old", 2: "new"}[solved(1, checkpoint=path).n_iter],
 }

@@ -32,7 +32,15 @@ from bifactor.models.recommender.evaluation import (
     metric_label,
 )
 from bifactor.models.recommender.fitting import fit_clicks
-from bifactor.models.recommender.hyperparameters import MAX_TRIAL_ENTRIES, RANKING_DEPTH, TRIAL_RANK, Hyperparameters
+from bifactor.models.recommender.hyperparameters import (
+    MAX_TRIAL_ENTRIES,
+    RANKING_DEPTH,
+    TRIAL_RANK,
+    Hyperparameters,
+    SearchResult,
+)
+from bifactor.models.recommender.rows import click_rows, items_of
+from bifactor.models.recommender.settings import Trial
 from bifactor.models.recommender.weights import CountsToClicks, lines_of
 from bifactor.models.storage import require_free
 from bifactor.models.top_k import SCORE, SCORES_PER_BLOCK
@@ -118,7 +126,6 @@ def _card(
     notes: list[str],
 ) -> dict[str, Any]:
     fit, first, check = found
-    assert first.clicks is not None
     return {
         "estimator": "Recommender",
         "machine": about_machine(),
@@ -127,7 +134,7 @@ def _card(
         "fit": about_fit(fit.model),
         "choice": {
             **asdict(_same(first)),
-            "trials": [asdict(trial) for trial in first.clicks.tried],
+            "trials": [asdict(trial) for trial in _tried(first)],
         },
         "memory": needed,
         "scores": {} if check is None else {"held out": check},
@@ -209,17 +216,20 @@ def _fitted(
     if first.result.status is Status.INTERRUPTED:
         return Fit.of(first, data), first, check
     again = rest.stage(
-        "the fit to all choices", lambda: _run(data, after_choice(chosen, first.clicks), _same(first), first, notes)
+        "the fit to all choices", lambda: _run(data, after_choice(chosen, first.search), _same(first), first, notes)
     )
     return Fit.of(first if again is None else again, data), first, check
 
 
 def _same(model: Model) -> Hyperparameters:
     """The settings that were chosen for a model."""
-    assert model.clicks is not None
-    items = model.clicks.items
+    rows, items = click_rows(model), items_of(model)
     share, ridge = (0.0, 0.0) if items is None else (items.share, items.ridge)
-    return Hyperparameters(model.clicks.unobserved, model.ridge, share, ridge)
+    return Hyperparameters(rows.unobserved, rows.ridge, share, ridge)
+
+
+def _tried(model: Model) -> list[Trial]:
+    return model.search.tried if isinstance(model.search, SearchResult) else []
 
 
 def _run(
@@ -232,8 +242,7 @@ def _run(
         model = fit_clicks(data, watched, start, given)
         show.ended(model.result.status)
     notes += [str(warning.message) for warning in caught]
-    assert model.clicks is not None
-    if model.clicks.interrupted:
+    if model.search is not None and model.search.interrupted:
         notes.append("Ctrl-C ended the search for the weights early; the best so far were used.")
     if model.result.status is Status.INTERRUPTED:
         notes.append("Interrupted: this is the best fit so far.")

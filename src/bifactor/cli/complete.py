@@ -137,11 +137,11 @@ def complete_values(data: Path, output: Path, options: dict[str, Any]) -> None:
     same = {**columns(options), "wide": options["wide"] if _wide(entries) else False}
     tests = None if options["test"] is None else _read(options["test"], same)
     read_in = time.perf_counter() - started
-    found, classes, notes = encode_entries(entries, chosen, data)
+    found, labels, notes = encode_entries(entries, chosen, data)
     with executor_of(options) as executor, after_fit() as rest:
         chosen = replace(chosen, executor=executor)
         memory = require_fit_memory(found, chosen, options["workers"])
-        fit, first, held_out, marks = fit_and_score(found, classes, chosen, options["holdout"], notes, rest)
+        fit, first, held_out, marks = fit_and_score(found, labels, chosen, options["holdout"], notes, rest)
         scored = None
         if tests is not None:
             scored = rest.stage("the score at --test", lambda: score_file(fit, tests, options["test"]))

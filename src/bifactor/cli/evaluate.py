@@ -42,13 +42,13 @@ def evaluate(fit: Path, test: Path, history: Path | None, count: int | None, see
     beside those of a list of the most popular items. Pass earlier choices of new users as --history.
     """
     model = load(fit)
-    if count is not None and model.model.clicks is None:
+    if count is not None and not model.of_choices:
         raise InputError("-n is for lists, and this is a fit to values. Leave it out, or fit with --implicit.")
     if history is not None:
         model = model.fold_in(history)
     with monitor.reading_progress(test.name) as progress:
         data = read_new_entries(model, test, progress=progress, **columns(options))
-    if model.model.clicks is None:
+    if not model.of_choices:
         answer = score_file(model, data, test)[0]
         print_result(
             {"fit": str(fit), "test": test.name, **answer}, [("test", test.name), ("errors", format_scores(answer))]

@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,8 @@ from bifactor.models.completion.fitting import (
     fit_model,
 )
 from bifactor.models.completion.labels import Labels, two_classes
-from bifactor.models.completion.noise_selection import MAX_NOISE_SELECTION_ENTRIES, candidates
-from bifactor.models.hyperparameters import MAX_RANK
+from bifactor.models.completion.noise_selection import MAX_NOISE_SELECTION_ENTRIES, NoiseChoice, candidates
+from bifactor.models.hyperparameters import MAX_RANK, RidgePath
 from bifactor.models.metrics import held_out_scores
 from bifactor.penalties import Ridge
 from bifactor.problems.objective import Objective
@@ -34,9 +35,11 @@ from bifactor.solvers import PCG, Solver
 from bifactor.validation import pluralize
 
 
-def encode_entries(entries: Dataset, chosen: CompletionSettings, path: Path) -> tuple[Dataset, Array | None, list[str]]:
-    """The entries encoded for the loss, the classes of labels, and notes for the user."""
-    notes, classes, loss, about = [], None, chosen.loss, entries.summary()
+def encode_entries(
+    entries: Dataset, chosen: CompletionSettings, path: Path
+) -> tuple[Dataset, Labels | None, list[str]]:
+    """The entries encoded for the loss, how labels were encoded, and notes for the user."""
+    notes, labels, loss, about = [], None, chosen.loss, entries.summary()
     if about.constant:
         notes.append(f"All values are {about.least:g}, so rows and columns do not differ.")
     try:
@@ -46,14 +49,15 @@ def encode_entries(entries: Dataset, chosen: CompletionSettings, path: Path) -> 
             classes = two_classes(about.levels)
             lower, upper = (f"{value:g}" for value in classes)
             notes.append(f"Values {lower} and {upper} are two classes; predictions are probabilities of {upper}.")
-            entries = entries.recode(Labels((float(classes[0]), float(classes[1]))))
+            labels = Labels((float(classes[0]), float(classes[1])))
+            entries = entries.recode(labels)
         check_targets(entries, loss)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     origin = entries.origin
     if origin is not None and origin.missing and not origin.wide and entries.in_memory:
         notes.append(f"Left out: {pluralize(origin.missing, 'line')} without a value.")
-    return entries, classes, notes
+    return entries, labels, notes
 
 
 def require_fit_memory(data: Dataset, chosen: CompletionSettings, workers: int | None = None) -> int:
@@ -91,7 +95,7 @@ def _memory(data: Dataset, chosen: CompletionSettings, rank: int, solver: Solver
 
 
 def fit_and_score(
-    data: Dataset, classes: Array | None, chosen: CompletionSettings, holdout: float, notes: list[str], rest: AfterFit
+    data: Dataset, labels: Labels | None, chosen: CompletionSettings, holdout: float, notes: list[str], rest: AfterFit
 ) -> tuple[Fit, Model, tuple[Array, Array] | None, dict[str, Any]]:
     """The fit to all entries, the first fit, held-out values with their predictions, and scores at these."""
     marks: dict[str, Any] = {}
@@ -99,8 +103,9 @@ def fit_and_score(
         notes.append(f"The rank was cut to {min(data.shape)}, the smaller side of the matrix.")
     train, part = hold_out(data, holdout, chosen.seed) if holdout else (data, data)
     held_out = None
-    model = first = _run(train, replace(chosen, checkpoint=None) if holdout else chosen, None, notes)
-    fit = Fit.of(model, data, classes)
+    run = partial(_run, labels=labels, notes=notes)
+    model = first = run(train, replace(chosen, checkpoint=None) if holdout else chosen)
+    fit = Fit.of(model, data)
     if fit.seen.size < data.size:
         repeated = data.size - fit.seen.size
         notes.append(f"Entries that repeat a pair: {repeated:,}; each was kept as a separate measurement.")
@@ -110,8 +115,8 @@ def fit_and_score(
         if judged is not None:
             marks["held out"], *held_out = judged
         if first.result.status is not Status.INTERRUPTED and first.U.shape[1]:  # without columns, X = 0 for any data
-            again = rest.stage("the fit to all entries", lambda: _run(data, _same(chosen, first), first, notes))
-            model = model if again is None else replace(again, choice=first.choice)
+            again = rest.stage("the fit to all entries", lambda: run(data, _same(chosen, first), first))
+            model = model if again is None else replace(again, search=first.search)
     if model.rank == 0:
         told = "an intercept and offsets of rows and columns" if model.offsets else "0 everywhere"
         notes.append(f"The fit has rank 0, which means no components: it is {told}.")
@@ -131,13 +136,15 @@ def hold_out(data: Dataset, holdout: float, seed: int) -> tuple[Dataset, Dataset
 
 def _same(chosen: CompletionSettings, first: Model) -> CompletionSettings:
     """Settings with the rank, ridges and solver that an earlier fit has chosen."""
-    solver = chosen.solver if first.choice is None else first.choice.chosen.solver
-    chosen = after_choice(after_choice(chosen, first.choice), first.path)
-    chosen = replace(chosen, ridge=first.ridge, offset_ridge=first.offset_ridge)
+    solver = first.search.chosen.solver if isinstance(first.search, NoiseChoice) else chosen.solver
+    chosen = after_choice(chosen, first.search)
+    chosen = replace(chosen, ridge=first.rows.ridge, offset_ridge=first.rows.offset_ridge)
     return replace(chosen, n_components=first.rank, solver=solver)
 
 
-def _run(data: Dataset, chosen: CompletionSettings, start: Model | None, notes: list[str]) -> Model:
+def _run(
+    data: Dataset, chosen: CompletionSettings, start: Model | None = None, *, labels: Labels | None, notes: list[str]
+) -> Model:
     automatic = chosen.ridge is None or chosen.n_components is None
     what = "fitting all entries" if start is not None else "fitting"
     before = "choosing the ridge" if chosen.ridge is None else "choosing the rank" if automatic else "starting"
@@ -148,8 +155,7 @@ def _run(data: Dataset, chosen: CompletionSettings, start: Model | None, notes: 
         model = fit_model(data, watched, start)
         show.ended(model.result.status)
     notes += [str(warning.message) for warning in caught]
-    if model.path is not None and model.path.interrupted:
-        notes.append("Ctrl-C ended the search for the ridge early; the best so far was used.")
-    if model.choice is not None and model.choice.interrupted:
-        notes.append("Ctrl-C ended the search for the noise model early; the best so far was used.")
-    return model
+    if model.search is not None and model.search.interrupted:
+        what = "ridge" if isinstance(model.search, RidgePath) else "noise model"
+        notes.append(f"Ctrl-C ended the search for the {what} early; the best so far was used.")
+    return model.with_recoding(labels)

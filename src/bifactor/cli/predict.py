@@ -29,7 +29,7 @@ from bifactor.data import Names, Observations, read
 from bifactor.data.names import to_python_objects
 from bifactor.errors import InputError
 from bifactor.models import Fit, load
-from bifactor.models.model import match_status
+from bifactor.models.model import Prediction, match_status
 from bifactor.running.files import new_file, opened, require_free
 from bifactor.validation import pluralize
 
@@ -167,9 +167,8 @@ class PredictionTable:
             _require_known(j, cols, "column")
         header = ("row", "column") if pairs.origin is None else pairs.origin.header[:2]
         called = ("row", "column") if all(name.isdigit() for name in header) else header
-        told = {"prediction": fit.model.predicted(fit.scores(i, j))}
-        if std:
-            told["std"] = fit.std(i, j)
+        here = Prediction(fit.model, (i, j))
+        told = {"prediction": here.mean, **({"std": here.std} if std else {})}
         return cls(called, (fit.rows, i, rows), (fit.cols, j, cols), told, match_status(i, j))
 
     def __len__(self) -> int:

@@ -101,7 +101,7 @@ class RecommendationLists:
     @property
     def popular(self) -> int:
         """How many rows get the most popular columns."""
-        if self.fit.model.clicks is None:
+        if not self.fit.of_choices:
             return 0
         return int(np.count_nonzero((self.rows < 0) | (self.fit.seen.counts[self.rows] == 0)))
 
@@ -121,7 +121,7 @@ class RecommendationLists:
         fit, there = self.fit, rows >= 0
         known = fit.seen.counted(rows[there]) if self.include_seen else fit.seen.select(rows[there])
         found = top_columns(fit, order, known, self.count, not self.include_seen, self.allowed)
-        of_clicks, at = fit.model.clicks is not None, np.cumsum(there) - 1
+        of_clicks, at = fit.of_choices, np.cumsum(there) - 1
         for k, (row, name) in enumerate(zip(rows.tolist(), names, strict=True)):
             if row < 0:
                 yield RowList(name, self._lines(-1, *self.fallback), POPULARITY)
@@ -153,7 +153,7 @@ class RecommendationLists:
     @property
     def header(self) -> list[str]:
         """The header of a file."""
-        of_clicks = self.fit.model.clicks is not None
+        of_clicks = self.fit.of_choices
         more = ["title"] * (self.titles is not None) + ["because"] * (self.reasons is not None)
         added = ["rank", self.measure, *more, *(["based_on"] if of_clicks else [])]
         row, column = self.fit.header[:2]
@@ -164,7 +164,7 @@ class RecommendationLists:
     @property
     def measure(self) -> str:
         """What the numbers are called."""
-        return "score" if self.fit.model.clicks is not None else "prediction" if self.by == "mean" else self.by
+        return "score" if self.fit.of_choices else "prediction" if self.by == "mean" else self.by
 
     def table(self, done: Callable[[float], None]) -> Iterator[list[list[Any]]]:
         """The lines of a file in blocks; `done` is called with the share of the rows that are done."""
@@ -342,7 +342,7 @@ def _lists(
     on_screen: bool,
 ) -> RecommendationLists:
     """The rows that the options name, and the settings of their lists."""
-    of_clicks = model.model.clicks is not None
+    of_clicks = model.of_choices
     if by != "mean":
         _require_error_bars(model, by)
     if not of_clicks and (explain or unknown == "popular"):
@@ -373,7 +373,7 @@ def _require_error_bars(model: Fit, by: str) -> None:
     if posterior is not None and posterior.rows.covariance is not None:
         return
     why = "a fit with a ridge has none. Fit without --ridge"
-    if model.model.clicks is not None:
+    if model.of_choices:
         why = "a fit to clicks has none. Leave it out"
     elif posterior is not None:
         why = "this folder was written without them. Fit without --no-error-bars"
@@ -386,7 +386,7 @@ def _called(model: Fit, asked: Array, rows: Array, unknown: str) -> list[Any]:
     if strange.any() and unknown == "raise":
         name, others = to_python_objects(asked[strange])[0], int(strange.sum()) - 1
         more = f", and lacks {pluralize(others, 'other')} that you asked for" if others else ""
-        advice = "" if model.model.clicks is None else ", or --unknown popular"
+        advice = ", or --unknown popular" if model.of_choices else ""
         raise InputError(
             f"The fit has no row named {name!r}{more}. Check the name, or pass its entries with --history{advice}."
         )

@@ -2,7 +2,6 @@
 
 import os
 import warnings
-from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Self
@@ -14,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from bifactor.arrays import Array, generator
-from bifactor.data import BlockDataset, Dataset, Names, Observations, read
+from bifactor.data import BlockDataset, Dataset, Names, Observations, Recoding, read
 from bifactor.data.observations import is_triples
 from bifactor.display.card import card, charts, figures
 from bifactor.display.html import table
@@ -33,14 +32,15 @@ from bifactor.estimators.validation import (
     validate_factors,
 )
 from bifactor.executors import Executor
-from bifactor.kernels.blas import matmul
 from bifactor.models.completion.fitting import CompletionSettings, fit_model, seed_of
+from bifactor.models.completion.noise_selection import NoiseChoice
 from bifactor.models.fit import Fit
+from bifactor.models.hyperparameters import RidgePath
 from bifactor.models.metrics import deviance_explained, left_out_scores, mean_noise
-from bifactor.models.model import Model, model_card, scalar_if_single
+from bifactor.models.model import Model, Prediction
 from bifactor.models.partial_fit import update_model
+from bifactor.operators.entries import places
 from bifactor.running.result import Status, run_card
-from bifactor.solvers.variational.posterior import Posterior
 from bifactor.validation import is_count, require_flag, require_instance
 
 
@@ -48,10 +48,6 @@ class FromStore:
     """Fits to data in blocks; a mixin for `MatrixEstimator`."""
 
     executor: Any
-
-    def _view(self: Any, store: BlockDataset) -> BlockDataset:
-        """The entries in blocks, with values encoded for the loss."""
-        return store
 
     def _fit_store(self: Any, settings: CompletionSettings, store: BlockDataset, sample_weight: Any = None) -> Any:
         if sample_weight is not None:
@@ -62,11 +58,11 @@ class FromStore:
         if self.executor is not None:
             require_instance(self.executor, Executor, "executor")
         settings = replace(settings, executor=self.executor)
-        data = self._view(store)
+        data = self._recoded(store)
         note_columns(self, store.shape[1])
         start = getattr(self, "model_", None) if self.warm_start else None
         model = fit_watched(self, store, data, settings, start, self._fit_model)
-        self._set_model(model, data)
+        self._set_model(model.with_recoding(self._recoding), data)
         self._set_run_attributes(model, None if model.posterior is None else mean_noise(model.posterior, data))
         return self
 
@@ -90,9 +86,7 @@ class ErrorBars:
             The probability, between 0 and 1. It is right if the model is: entries that are missing because of their
             value are not covered.
         """
-        posterior, i, j, shape = self._posterior_at(rows, cols, unknown)
-        ends = (self.model_.clipped(end + self.model_.intercept) for end in posterior.interval(i, j, level))
-        lower, upper = (_shaped(end.astype(self.model_.U.dtype), shape) for end in ends)
+        lower, upper = self._at(rows, cols, unknown).interval(level)
         return lower, upper
 
     def sample(
@@ -125,62 +119,15 @@ class ErrorBars:
         require_flag(noise, "noise")
         rng = generator(seed_of(random_state))
         if rows is not None:
-            posterior, i, j, shape = self._posterior_at(rows, cols, "mean")
-            drawn = [self._draw(posterior, i, j, noise, rng, whole=bool(shape)) for _ in range(n_samples)]
-            return np.stack([_shaped(one, shape) for one in drawn])
+            return self._at(rows, cols).sample(n_samples, noise, rng)
         check_is_fitted(self, "model_")
-        posterior, data = self.model_.require_posterior(), require_in_memory(self.observations_)
+        self.model_.distribution()
+        data = require_in_memory(self.observations_)
         require_small((n_samples * data.shape[0], data.shape[1]))
-        i, j = _all(*data.shape)
-        drawn = [self._draw(posterior, i, j, noise, rng, whole=True) for _ in range(n_samples)]
-        matrices = np.stack(drawn).reshape((n_samples, *data.shape))
+        matrices = Prediction(self.model_).sample(n_samples, noise, rng)
         if noise:
             matrices[:, data.rows, data.cols] = data.values
         return matrices
-
-    def _draw(
-        self: Any, posterior: Posterior, i: Array, j: Array, noise: bool, rng: np.random.Generator, whole: bool
-    ) -> Array:
-        """One draw at some entries; `whole` means that these are all of the matrix, row by row."""
-        U, V = posterior.sample(rng)
-        z = matmul(U, V.T).ravel() if whole else np.einsum("tk,tk->t", U[i], V[j])
-        if noise:
-            z = z + posterior.sample_noise(i, j, rng)
-        return (z + self.model_.intercept).astype(self.model_.U.dtype)
-
-    def _std(self: Any, rows: Any, cols: Any) -> Array:
-        """Standard deviation of new measurements at the entries of `predict`."""
-        posterior, i, j, shape = self._posterior_at(rows, cols, "mean")
-        return _shaped(posterior.predictive_std(i, j).astype(self.model_.U.dtype), shape)
-
-    def _posterior_at(
-        self: Any, rows: Any, cols: Any, unknown: str
-    ) -> tuple[Posterior, Array, Array, tuple[int, ...] | None]:
-        """The posterior, the entries that `predict` would return, and the shape of the result."""
-        check_is_fitted(self, "model_")
-        model = self.model_
-        posterior = model.require_posterior()
-        if cols is None and not (self.row_names_ is not None and self._has_pairs(frame_header(rows))):
-            data = self._encode(observations(self, rows, reset=False), reset=False)
-            require_small(data.shape)
-            found = model.fold_in(data, 0)[1]
-            return replace(posterior, rows=found), *_all(*data.shape), data.shape
-        single = () if cols is not None and np.ndim(rows) == np.ndim(cols) == 0 else None
-        if self.row_names_ is not None:
-            names = (rows, cols) if cols is not None else self._pairs_of(rows)
-            return *model.posterior_at(*self.fit_.known_pairs(*names, unknown)), single
-        i, j = (np.atleast_1d(np.asarray(side)) for side in (rows, cols))
-        i, j = np.broadcast_arrays(i, j) if 1 in (i.size, j.size) else (i, j)
-        return posterior, i, j, single
-
-
-def _all(m: int, n: int) -> tuple[Array, Array]:
-    """Rows and columns of all entries of a matrix, row by row."""
-    return np.repeat(np.arange(m), n), np.tile(np.arange(n), m)
-
-
-def _shaped(told: Array, shape: tuple[int, ...] | None) -> Array:
-    return told if shape is None else told.reshape(shape)[()]
 
 
 # scikit-learn's warning about fits that did not converge.
@@ -205,7 +152,7 @@ class CardMixin:
     def _card(self) -> str:
         """Card of the fit; empty before `fit`."""
         model = getattr(self, "model_", None)
-        return "" if model is None else model_card(model, f"{type(self).__name__}, fitted")
+        return "" if model is None else model.html(f"{type(self).__name__}, fitted")
 
     @property
     def _repr_html_(self) -> Callable[[], str]:
@@ -279,19 +226,21 @@ class MatrixEstimator(CardMixin, FromStore, LongFormMixin, CallbackSupportMixin,
     def _fit_observations(self, settings: CompletionSettings, X: Any, data: Observations) -> Self:
         if data.values.size == 0:
             raise InputError("No entry of X is known. Pass at least one known entry.")
-        data = self._with_features(self._encode(data, reset=True))
+        data = self._with_features(self._recoded(data).lines(np.ones(data.shape[0], bool)))
         start = getattr(self, "model_", None) if self.warm_start else None
         model = fit_watched(self, X, data, settings, start, self._fit_model)
-        if model.side is not None and self._readers[0] is not None:
-            model = replace(model, side=replace(model.side, standard=self._readers[0].standard))
+        model = model.with_recoding(self._recoding)
+        if self._readers[0] is not None and self._readers[0].standard is not None:
+            model = replace(model, rows=model.rows.with_feature_units(self._readers[0].standard))
         self._set_model(model, data)
         self._set_run_attributes(model, None if model.posterior is None else mean_noise(model.posterior, data))
         return self
 
     def _set_run_attributes(self, model: Model, noise: float | None) -> None:
         """Set the attributes that describe the run."""
-        self.result_, self.ridge_path_, self.ridge_ = model.result, model.path, model.ridge
-        self.n_iter_, self.noise_choice_ = model.result.n_iter, model.choice
+        self.result_, self.n_iter_, self.ridge_ = model.result, model.result.n_iter, model.rows.ridge
+        self.ridge_path_ = model.search if isinstance(model.search, RidgePath) else None
+        self.noise_choice_ = model.search if isinstance(model.search, NoiseChoice) else None
         self.evidence_ = None if model.posterior is None else -model.result.objective
         self.noise_ = noise
         warn_unless_converged(model)
@@ -317,16 +266,29 @@ class MatrixEstimator(CardMixin, FromStore, LongFormMixin, CallbackSupportMixin,
     def _fit_model(self, data: Dataset, settings: CompletionSettings, start: Model | None) -> Model:
         return fit_model(data, settings, start)
 
+    def _find_recoding(self, data: Dataset) -> Recoding | None:
+        """How the values of some data to fit become those of the loss; None for no change."""
+        return None
+
+    def _recoded(self, data: Dataset) -> Dataset:
+        """Data to fit, with the values of the loss."""
+        self._recoding = self._find_recoding(data)
+        return data if self._recoding is None else data.recode(self._recoding)
+
+    def _encode(self, data: Observations) -> Observations:
+        """More data, with the values of the loss."""
+        return self.model_.link.encode(data)
+
     def _set_model(self, model: Model, data: Dataset) -> None:
         """Store a model, and the data that it was fitted to."""
         extra = model.fixed_columns
         self.model_, self.observations_ = model, data
-        self.fit_ = Fit.of(model, data, getattr(self, "classes_", None))
+        self.fit_ = Fit.of(model, data)
         self.row_names_, self.column_names_ = data.row_names, data.column_names
         self.components_ = model.V[:, extra:].T
         self.row_factors_ = model.U[:, extra:]
         self.n_components_ = model.rank
-        self.intercept_ = model.intercept
+        self.intercept_ = model.link.intercept
         self.row_offsets_: Array = model.U[:, 1] if model.offsets else np.zeros(model.U.shape[0], model.U.dtype)
         self.column_offsets_: Array = model.V[:, 0] if model.offsets else np.zeros(model.V.shape[0], model.V.dtype)
 
@@ -349,7 +311,7 @@ class MatrixEstimator(CardMixin, FromStore, LongFormMixin, CallbackSupportMixin,
         return self._update(new)
 
     def _update(self, new: Observations) -> Self:
-        model, data = update_model(self.model_, require_in_memory(self.observations_), self._encode(new, reset=False))
+        model, data = update_model(self.model_, require_in_memory(self.observations_), self._encode(new))
         if data.shape[1] > self.n_features_in_:
             note_columns(self, data.shape[1])
         self._set_model(model, data)
@@ -361,17 +323,23 @@ class MatrixEstimator(CardMixin, FromStore, LongFormMixin, CallbackSupportMixin,
         Without `cols`, `rows` is a frame of pairs after `fit_long`, or a table of new rows as for `transform`; then z
         is returned in all columns. `unknown` says how to treat names that were not in the fit, see `predict`.
         """
+        return self._at(rows, cols, unknown).scores
+
+    def _at(self, rows: Any, cols: Any = None, unknown: str = "mean") -> Prediction:
+        """The prediction at pairs of numbers or names, at the pairs in a frame, or in all cells of new rows."""
         check_is_fitted(self, "model_")
-        if cols is not None:
-            if self.row_names_ is not None:
-                return self.fit_.decision_function(rows, cols, unknown)
-            i, j = (np.atleast_1d(np.asarray(side)) for side in (rows, cols))
-            z = self.model_.scores(*(np.broadcast_arrays(i, j) if 1 in (i.size, j.size) else (i, j)))
-            return scalar_if_single(z, rows, cols)
-        if self.row_names_ is not None and self._has_pairs(frame_header(rows)):
-            return self.fit_.decision_function(*self._pairs_of(rows), unknown)
-        data = self._encode(observations(self, rows, reset=False), reset=False)
-        return self._all_scores(self.model_.rows(data))
+        if cols is None:
+            if self.row_names_ is None or not self._has_pairs(frame_header(rows)):
+                data = self._encode(observations(self, rows, reset=False))
+                require_small(data.shape)
+                return Prediction(self.model_.of_rows(data))
+            rows, cols = self._pairs_of(rows)
+        if self.row_names_ is not None:
+            return self.fit_.at(rows, cols, unknown)
+        i, j = (np.atleast_1d(np.asarray(side)) for side in (rows, cols))
+        i, j = np.broadcast_arrays(i, j) if 1 in (i.size, j.size) else (i, j)
+        cells = places(i, j, self.model_.result.shape) if i.size or j.size else (i, j)
+        return Prediction(self.model_, cells, single=np.ndim(rows) == np.ndim(cols) == 0)
 
     def _has_pairs(self, header: list[str] | None) -> bool:
         """Whether a frame contains pairs: by its column names, or because its columns are not those of the matrix."""
@@ -394,21 +362,18 @@ class MatrixEstimator(CardMixin, FromStore, LongFormMixin, CallbackSupportMixin,
         known entries.
         """
         check_is_fitted(self, "model_")
-        data = self._encode(observations(self, X, reset=False), reset=False)
+        data = self._encode(observations(self, X, reset=False))
         data = replace(data, row_features=self._features(features, data.shape[0]))
-        return self.model_.rows(data)[:, int(self.model_.offsets) :]
+        return self.model_.fold_in(data).factors[:, int(self.model_.offsets) :]
 
     def inverse_transform(self, Z: Any) -> Array:
         """Predictions from factors of rows, in all columns."""
         check_is_fitted(self, "model_")
         first = int(self.model_.offsets)
         Z = validate_factors(Z, self.model_.V.shape[1] - first)
-        return self.model_.predicted(self._all_scores(np.hstack([np.ones((Z.shape[0], first), Z.dtype), Z])))
-
-    def _all_scores(self, U: Array) -> Array:
-        """z of rows in all columns, from factors whose first columns are offsets."""
-        require_small((U.shape[0], self.model_.V.shape[0]))
-        return matmul(U, self.model_.V.T) + U.dtype.type(self.model_.intercept)
+        require_small((Z.shape[0], self.model_.V.shape[0]))
+        U = np.hstack([np.ones((Z.shape[0], first), Z.dtype), Z])
+        return Prediction(self.model_.with_row_factors(U)).mean
 
     def save(self, folder: str | os.PathLike[str], *, force: bool = False, error_bars: bool = True) -> None:
         """Write the fit to a new folder, which `bifactor.load` and the command line can read.
@@ -455,7 +420,7 @@ def warn_of_clicks(data: Observations) -> None:
             f"All {data.values.size:,} known entries are 1, and so will be every prediction. For clicks, plays and "
             "purchases, use bifactor.Recommender.",
             UserWarning,
-            stacklevel=5,
+            stacklevel=4,
         )
 
 
@@ -475,11 +440,11 @@ class Completion(Completed, MatrixEstimator):
 
     def _set_run_attributes(self, model: Model, noise: float | None) -> None:
         super()._set_run_attributes(model, noise)
-        self.offset_ridge_ = model.offset_ridge
+        self.offset_ridge_ = model.rows.offset_ridge
 
-    @abstractmethod
-    def _decode(self, values: Array) -> Array:
-        """Convert values of the loss to those that `predict` returns."""
+    def _fit_observations(self, settings: CompletionSettings, X: Any, data: Observations) -> Self:
+        warn_of_clicks(data)
+        return super()._fit_observations(settings, X, data)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to the known entries of X.
@@ -504,8 +469,9 @@ class Completion(Completed, MatrixEstimator):
         """The completed matrix of the fit; an entry that was measured twice has the last value."""
         check_is_fitted(self, "model_")
         data = require_in_memory(self.observations_)
-        full = self.model_.predicted(self._all_scores(self.model_.U))
-        full[data.rows, data.cols] = self._decode(data.values)
+        require_small(data.shape)
+        full = Prediction(self.model_).mean
+        full[data.rows, data.cols] = self.model_.link.decode_values(data.values)
         return full
 
     def recommend(
@@ -536,7 +502,7 @@ class Completion(Completed, MatrixEstimator):
         factors that were found from the other four fifths.
         """
         check_is_fitted(self, "model_")
-        data = self._encode(observations(self, X, sample_weight, reset=False), reset=False)
+        data = self._encode(observations(self, X, sample_weight, reset=False))
         if data.values.size == 0:
             raise InputError("No entry of X is known, so the score is undefined. Pass at least one known entry.")
         if is_triples(X):

@@ -17,7 +17,7 @@ from bifactor.estimators.validation import note_columns, require_in_memory, stor
 from bifactor.models.completion.fitting import CompletionSettings
 from bifactor.models.fit import Fit
 from bifactor.models.metrics import deviance_explained
-from bifactor.models.model import Model, match_status
+from bifactor.models.model import Model, Prediction, match_status
 
 Column = str | int | None
 """Name of a column, or its number from 1; with None it is found from the data."""
@@ -40,8 +40,8 @@ class LongFormMixin(ABC):
         """The validated parameters."""
 
     @abstractmethod
-    def _encode(self, data: Observations, reset: bool) -> Observations:
-        """Encode the values for the loss."""
+    def _encode(self, data: Observations) -> Observations:
+        """More data, with the values of the loss."""
 
     @abstractmethod
     def _fit_observations(self, settings: CompletionSettings, X: Any, data: Observations) -> Self:
@@ -58,10 +58,6 @@ class LongFormMixin(ABC):
     @abstractmethod
     def _pairs_of(self, frame: Any, row: Column = None, col: Column = None) -> tuple[Array, Array]:
         """The names in each line of a frame."""
-
-    @abstractmethod
-    def _prediction_columns(self, z: Array) -> dict[str, Array]:
-        """Predictions as columns of a frame."""
 
     @abstractmethod
     def _features(self, given: Any, rows: int | Names) -> sparse.csr_array | None:
@@ -131,8 +127,9 @@ class LongFormMixin(ABC):
         nothing = isinstance(table, nw.DataFrame) and len(table) == 0
         names = (np.empty(0, object),) * 2 if nothing else self._pairs_of(frame, row, col)
         i, j = self.fit_.known_pairs(*names, unknown)
-        doubt = {"std": self.fit_.std(i, j)} if return_std else {}
-        added = {**self._prediction_columns(self.fit_.scores(i, j)), **doubt, "known": match_status(i, j).tolist()}
+        here = Prediction(self.model_, (i, j))
+        doubt = {"std": here.std} if return_std else {}
+        added = {**here.columns, **doubt, "known": match_status(i, j).tolist()}
         if not isinstance(table, nw.DataFrame):
             first, second = (self._header or ("row", "column"))[:2]
             return {first: names[0], second: names[1], **added}
@@ -157,13 +154,13 @@ class LongFormMixin(ABC):
         out. If a file is passed instead of a frame, a dict of arrays is returned. `features` is a frame or file with
         features of the rows, by name, in the same form as in the fit.
         """
-        data = self._encode(self._read_long(frame, row, col, value, weight), reset=False)
+        data = self._encode(self._read_long(frame, row, col, value, weight))
         rows, cols = _names(data)
         along = self.fit_.places(cols.values, "column")
         stay = data.part(along[data.cols] >= 0)
         part = replace(stay, cols=along[stay.cols], shape=(data.shape[0], len(self.fit_.cols)))
         part = replace(part, row_features=self._features(features, rows))
-        factors = self.model_.rows(part)[:, int(self.model_.offsets) :]
+        factors = self.model_.fold_in(part).factors[:, int(self.model_.offsets) :]
         first = "row" if data.origin is None else data.origin.header[0]
         columns = {first: rows.values, **dict(zip(self.get_feature_names_out(), factors.T, strict=True))}
         try:
@@ -184,10 +181,10 @@ class LongFormMixin(ABC):
         unknown: str = "mean",
     ) -> float:
         """Fraction of deviance explained, D², at the entries of a file or frame, as predicted by the fit."""
-        data = self._encode(self._read_long(source, row, col, value, weight), reset=False)
+        data = self._encode(self._read_long(source, row, col, value, weight))
         rows, cols = _names(data)
         i, j = self.fit_.known_pairs(rows[data.rows], cols[data.cols], unknown)
-        return deviance_explained(self.model_, data, self.fit_.scores(i, j))
+        return deviance_explained(self.model_, data, self.model_.scores(i, j))
 
     def _read_long(self, source: Any, row: Any, col: Any, value: Any, weight: Any) -> Observations:
         """Read the columns that are named or, if they exist, those of the fit."""

@@ -7,16 +7,16 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from bifactor.arrays import Array
-from bifactor.data import BlockDataset, Observations
+from bifactor.data import Dataset
 from bifactor.data.dataset import MAX_LEVELS
 from bifactor.data.observations import is_triples
 from bifactor.errors import InputError
-from bifactor.estimators.base import Completion, ErrorBars, warn_of_clicks
+from bifactor.estimators.base import Completion, ErrorBars
 from bifactor.estimators.validation import observations
 from bifactor.losses import Ordinal
 from bifactor.models.completion.clipping import Range
 from bifactor.models.completion.fitting import CompletionSettings, validate_settings
-from bifactor.models.completion.labels import ADVICE, Labels, above_threshold, check_binarize, signs, two_classes
+from bifactor.models.completion.labels import ADVICE, Labels, check_binarize, two_classes
 from bifactor.models.metrics import left_out_scores
 
 
@@ -159,7 +159,7 @@ class MatrixCompletion(ErrorBars, Completion):
     @property
     def features_used_(self) -> bool:
         given = self.user_features is not None or self.item_features is not None
-        return given and not self.model_.dropped_features
+        return given and self.model_.rows.uses_features
 
     @property
     def levels_(self) -> Array:
@@ -168,7 +168,7 @@ class MatrixCompletion(ErrorBars, Completion):
 
     @property
     def clip_(self) -> Range | None:
-        return self.model_.clip
+        return self.model_.link.clip
 
     @overload
     def predict(
@@ -198,30 +198,18 @@ class MatrixCompletion(ErrorBars, Completion):
             Also return the standard deviation of a new measurement, which includes the uncertainty of the matrix and
             the noise. Only with a posterior.
         """
-        z = self.decision_function(rows, cols, unknown)
-        told = self.model_.predicted(z)
-        return (told, self._std(rows, cols)) if return_std else told
+        here = self._at(rows, cols, unknown)
+        return (here.mean, here.std) if return_std else here.mean
 
     @available_if(lambda self: self.loss == "ordinal" or isinstance(self.loss, Ordinal))  # type: ignore[untyped-decorator]
     def predict_proba(self, rows: Any, cols: Any = None, unknown: str = "mean") -> Array:
         """Probabilities of the `levels_` at entries passed as for `predict`; only with loss="ordinal"."""
         return _grades(self).probabilities(self.decision_function(rows, cols, unknown))
 
-    def _prediction_columns(self, z: Array) -> dict[str, Array]:
-        return {"prediction": self.model_.predicted(z)}
-
     def _settings(self) -> CompletionSettings:
         names = ["n_components", "loss", "ridge", "noise", "offsets", "clip", "solver", "max_iter", "tol"]
         names += ["verbose", "random_state", "keep_features", "implicit_features"]
         return validate_settings(**{name: getattr(self, name) for name in names})
-
-    def _encode(self, data: Observations, reset: bool) -> Observations:
-        if reset:
-            warn_of_clicks(data)
-        return data
-
-    def _decode(self, values: Array) -> Array:
-        return values
 
 
 def _grades(model: MatrixCompletion) -> Ordinal:
@@ -347,15 +335,12 @@ class OneBitCompletion(Completion):
         Without `cols`, `rows` is a frame of pairs after `fit_long`, or a table of new rows as for `transform`; then all
         their entries are predicted. `unknown` is "mean" or "raise", see `MatrixCompletion.predict`.
         """
-        return self._prediction_columns(self.decision_function(rows, cols, unknown))["prediction"]
-
-    def _prediction_columns(self, z: Array) -> dict[str, Array]:
-        return {"prediction": self.classes_[(z > 0).astype(np.intp)], "probability": self.model_.loss.mean(z)}
+        return self._at(rows, cols, unknown).columns["prediction"]
 
     def accuracy(self, X: Any) -> float:
         """Share of the known entries of X whose class is predicted correctly, with predictions as in `score`."""
         check_is_fitted(self, "model_")
-        data = self._encode(observations(self, X, reset=False), reset=False)
+        data = self._encode(observations(self, X, reset=False))
         if data.values.size == 0:
             raise InputError("No entry of X is known, so the score is undefined. Pass at least one known entry.")
         told = self.model_.scores(data.rows, data.cols) if is_triples(X) else left_out_scores(self.model_, data)
@@ -368,21 +353,11 @@ class OneBitCompletion(Completion):
         names = ("n_components", "ridge", "offsets", "solver", "max_iter", "tol", "verbose", "random_state")
         return validate_settings(loss=self.link, **{name: getattr(self, name) for name in names})
 
-    def _view(self, store: BlockDataset) -> BlockDataset:
-        classes, levels = np.array([0.0, 1.0]), store.summary().levels
+    def _find_recoding(self, data: Dataset) -> Labels:
+        classes, levels = np.array([0.0, 1.0]), data.summary().levels
         if self.binarize is None:
             if levels is None:
-                raise InputError(f"{store!r} contains more than {MAX_LEVELS} different values, not two. {ADVICE}")
+                raise InputError(f"{data!r} contains more than {MAX_LEVELS} different values, not two. {ADVICE}")
             classes = two_classes(levels, ADVICE)
         self.classes_ = classes
-        return store.recode(Labels((float(classes[0]), float(classes[1])), self.binarize))
-
-    def _encode(self, data: Observations, reset: bool) -> Observations:
-        values = above_threshold(data.values, self.binarize)
-        if reset:
-            warn_of_clicks(data)
-            self.classes_ = np.array([0.0, 1.0]) if self.binarize is not None else two_classes(values, ADVICE)
-        return data.replaced(signs(values, self.classes_))
-
-    def _decode(self, values: Array) -> Array:
-        return (values + 1) / 2
+        return Labels((float(classes[0]), float(classes[1])), self.binarize)

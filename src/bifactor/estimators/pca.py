@@ -71,10 +71,10 @@ class LossPCA(CardMixin, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, 
         start = getattr(self, "model_", None) if self.warm_start else None
         model = fit_watched(self, X, table, chosen, start, fit_components)
         V = model.V[:, model.fixed_columns :]
-        self.model_, self.result_, self.ridge_path_, self.ridge_ = model, model.result, model.path, model.ridge
+        self.model_, self.result_, self.ridge_path_, self.ridge_ = model, model.result, model.search, model.rows.ridge
         self._lengths = np.linalg.norm(V, axis=0).astype(V.dtype)
         self.components_ = np.divide(V, self._lengths, out=np.zeros_like(V), where=self._lengths > 0).T
-        self.intercept_ = model.V[:, EFFECTS] + V.dtype.type(model.intercept)
+        self.intercept_ = model.V[:, EFFECTS] + V.dtype.type(model.link.intercept)
         self.null_intercept_ = null_effects(table)
         self.n_components_ = int(self.components_.shape[0])
         self.n_iter_ = model.result.n_iter

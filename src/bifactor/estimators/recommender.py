@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from bifactor.arrays import Array
-from bifactor.data import BlockDataset, Dataset, Observations
+from bifactor.data import Dataset, Observations
 from bifactor.data.seen_items import Pairs
 from bifactor.errors import InputError
 from bifactor.estimators.base import MatrixEstimator
@@ -26,7 +26,7 @@ from bifactor.models.recommender.explain import nearest
 from bifactor.models.recommender.fitting import fit_clicks
 from bifactor.models.recommender.hyperparameters import Hyperparameters
 from bifactor.models.recommender.model import ColdUserRecommender, held_out_ranking
-from bifactor.models.recommender.weights import CountsToClicks, counts_to_weights, lines_of, matrix_of
+from bifactor.models.recommender.weights import CountsToClicks, lines_of, matrix_of
 from bifactor.models.top_k import RankingCriterion, recommend_names
 
 
@@ -276,7 +276,7 @@ class Recommender(ClickSettings, MatrixEstimator):
         along = self.fit_.places(data.column_names.values, "column")
         stay = data.part(along[data.cols] >= 0)
         part = replace(stay, cols=along[stay.cols], shape=(data.shape[0], len(self.fit_.cols)))
-        return held_out_ranking(self.model_, matrix_of(self._encode(part, reset=False)))
+        return held_out_ranking(self.model_, matrix_of(self._encode(part)))
 
     def predict(self, rows: Any, cols: Any, unknown: str = "mean") -> Array:
         """Scores of the entries (rows[t], cols[t]): near 1 for chosen entries, near 0 for most others."""
@@ -290,21 +290,15 @@ class Recommender(ClickSettings, MatrixEstimator):
     def _fit_model(self, data: Dataset, settings: CompletionSettings, start: Model | None) -> Model:
         return fit_clicks(data, settings, start, self._choices())
 
-    def _view(self, store: BlockDataset) -> BlockDataset:
-        return store.recode(CountsToClicks())
+    def _find_recoding(self, data: Dataset) -> CountsToClicks:
+        return CountsToClicks()
 
     def _choices(self) -> Hyperparameters:
         named = (self.unobserved, self.ridge, self.item_share, self.item_ridge)
         return Hyperparameters(*(None if a == "auto" else float(a) for a in named))
 
-    def _encode(self, data: Observations, reset: bool) -> Observations:
-        return counts_to_weights(data)
-
-    def _prediction_columns(self, z: Array) -> dict[str, Array]:
-        return {"prediction": z}
-
     def _histories(self, X: Any) -> sparse.csr_array:
-        return matrix_of(self._encode(validate_choices(self, X, None, reset=False), reset=False))
+        return matrix_of(self._encode(validate_choices(self, X, None, reset=False)))
 
     def _read_long(self, source: Any, row: Any, col: Any, value: Any, weight: Any) -> Observations:
         self._require_names()

@@ -19,7 +19,8 @@ from bifactor.data.observations import fill_mask_with_nan, from_matrix, from_tri
 from bifactor.data.store.manifest import MANIFEST
 from bifactor.errors import InputError, KindError
 from bifactor.models.model import Model
-from bifactor.models.recommender.settings import ItemToItem
+from bifactor.models.recommender.hyperparameters import SearchResult
+from bifactor.models.recommender.rows import click_rows, items_of
 from bifactor.validation import is_at_least_zero, is_count, pluralize, require_finite
 
 TIMES = (nw.Date, nw.Datetime, nw.Duration, nw.Time)
@@ -251,26 +252,21 @@ class ClickSettings:
 
     @property
     def unobserved_(self) -> float:
-        assert self.model_.clicks is not None
-        return self.model_.clicks.unobserved
+        return click_rows(self.model_).unobserved
 
     @property
     def item_share_(self) -> float:
-        return 0.0 if self._items is None else self._items.share
+        items = items_of(self.model_)
+        return 0.0 if items is None else items.share
 
     @property
     def item_ridge_(self) -> float:
-        return 0.0 if self._items is None else self._items.ridge
-
-    @property
-    def _items(self) -> ItemToItem | None:
-        assert self.model_.clicks is not None
-        return self.model_.clicks.items
+        items = items_of(self.model_)
+        return 0.0 if items is None else items.ridge
 
     @property
     def trials_(self) -> Any:
-        assert self.model_.clicks is not None
-        return self.model_.clicks.tried
+        return tuple(self.model_.search.tried) if isinstance(self.model_.search, SearchResult) else ()
 
 
 def validate_choices(estimator: BaseEstimator, X: Any, weights: Any, reset: bool) -> Observations:

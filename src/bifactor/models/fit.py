@@ -12,11 +12,9 @@ from bifactor.data import Dataset, Names, Observations
 from bifactor.data.names import to_python_objects
 from bifactor.data.seen_items import SeenItems
 from bifactor.errors import InputError
-from bifactor.models.completion.labels import signs
 from bifactor.models.metrics import deviance_explained
-from bifactor.models.model import Model, ShownFit, match_status, scalar_if_single
+from bifactor.models.model import Model, Prediction, match_status
 from bifactor.models.new_entries import read_new_entries
-from bifactor.models.recommender.weights import counts_to_weights
 from bifactor.models.top_k import make_criterion, recommend_names
 from bifactor.validation import pluralize, require_finite
 
@@ -25,7 +23,7 @@ UNKNOWN = ("mean", "raise")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fit(ShownFit):
+class Fit:
     """A fitted low-rank matrix with the names of its rows and columns.
 
     `bifactor.load("fit")` reads a folder written by `bifactor complete … -o fit` or `MatrixCompletion.save("fit")`.
@@ -39,8 +37,10 @@ class Fit(ShownFit):
         Names of the rows and columns; numbers from 0 if the data had none.
     seen : Pairs or BlockPairs
         The known columns of each row; after a fit to a block store they are read from there when needed.
-    classes : array of two, optional
+    classes : array of two, or None
         For labels, the classes that −1 and +1 stand for. Predictions are probabilities of the second.
+    of_choices : bool
+        Whether the data were choices, such as clicks; predictions are then scores.
     card : dict
         Versions, data, settings and scores, as far as known.
     """
@@ -49,15 +49,28 @@ class Fit(ShownFit):
     rows: Names
     cols: Names
     seen: SeenItems
-    classes: Array | None = None
     card: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, model: Model, data: Dataset, classes: Array | None = None) -> "Fit":
+    def of(cls, model: Model, data: Dataset) -> "Fit":
         """A model with the names of the data that it was fitted to."""
         names = zip((data.row_names, data.column_names), data.shape, strict=True)
         rows, cols = (Names.numbered(count) if given is None else given for given, count in names)
-        return cls(model, rows, cols, data.seen_items(weighted=model.clicks is not None), classes)
+        return cls(model, rows, cols, data.seen_items(weighted=model.link.of_choices))
+
+    def __repr__(self) -> str:
+        return f"Fit({self.model.describe()}, {pluralize(self.seen.size, 'pair')})"
+
+    def _repr_html_(self) -> str:
+        return self.model.html("Fit", [(f"{self.seen.size:,}", "known pairs")])
+
+    @property
+    def classes(self) -> Array | None:
+        return self.model.link.classes
+
+    @property
+    def of_choices(self) -> bool:
+        return self.model.link.of_choices
 
     @property
     def header(self) -> tuple[str, ...]:
@@ -93,12 +106,12 @@ class Fit(ShownFit):
             )
         return i, j
 
-    def scores(self, i: Array, j: Array) -> Array:
-        """z at indices, before the link of the loss; -1 stands for an unknown row or column."""
-        return self.model.expected_scores(i, j)
-
     def decision_function(self, rows: Any, cols: Any, unknown: str = "mean") -> Array:
         """z at the pairs (rows[t], cols[t]) of names, before the link of the loss; see `predict`."""
+        return self.at(rows, cols, unknown).scores
+
+    def at(self, rows: Any, cols: Any, unknown: str = "mean") -> Prediction:
+        """The prediction at pairs of names, of which means, error bars and draws can be asked; see `predict`."""
         i, j = self.known_pairs(rows, cols, unknown)
         strange = int(np.count_nonzero((i < 0) | (j < 0)))
         if strange:
@@ -108,7 +121,7 @@ class Fit(ShownFit):
                 UserWarning,
                 stacklevel=3,
             )
-        return scalar_if_single(self.scores(i, j), rows, cols)
+        return Prediction(self.model, (i, j), single=np.ndim(rows) == np.ndim(cols) == 0)
 
     def known_pairs(self, rows: Any, cols: Any, unknown: str) -> tuple[Array, Array]:
         """Indices of pairs, -1 for a name that was not in the fit; raises `InputError` if unknown="raise"."""
@@ -141,33 +154,20 @@ class Fit(ShownFit):
         return_std : bool
             Also return the standard deviation of a new measurement. Only with a posterior.
         """
-        told = self.model.predicted(self.decision_function(rows, cols, unknown))
-        if not return_std:
-            return told
-        return told, scalar_if_single(self.std(*self.pairs(rows, cols)), rows, cols)
-
-    def std(self, i: Array, j: Array) -> Array:
-        """Standard deviation of new measurements at indices, -1 for a name that was not in the fit."""
-        posterior, i, j = self.model.posterior_at(i, j)
-        return posterior.predictive_std(i, j).astype(self.model.U.dtype)
+        here = self.at(rows, cols, unknown)
+        return (here.mean, here.std) if return_std else here.mean
 
     def predict_interval(self, rows: Any, cols: Any, level: float = 0.9, unknown: str = "mean") -> tuple[Array, Array]:
         """Lower and upper ends of intervals that contain new measurements at pairs of names with probability `level`.
 
         The fit must have a posterior. See `predict`, and the page on error bars in the documentation.
         """
-        posterior, i, j = self.model.posterior_at(*self.known_pairs(rows, cols, unknown))
-        ends = (self.model.clipped(end + self.model.intercept) for end in posterior.interval(i, j, level))
-        lower, upper = (scalar_if_single(end.astype(self.model.U.dtype), rows, cols) for end in ends)
-        return lower, upper
-
-    def encoded(self, values: Array) -> Array:
-        """Values encoded for the loss: classes of labels as −1 and +1."""
-        return values if self.classes is None else signs(values, self.classes)
+        return self.at(rows, cols, unknown).interval(level)
 
     def known(self, rows: Any, cols: Any) -> Array:
         """Which names of each pair were in the fit: "both", "row", "column" or "neither"."""
-        return scalar_if_single(match_status(*self.pairs(rows, cols)), rows, cols)
+        known = match_status(*self.pairs(rows, cols))
+        return known[0] if np.ndim(rows) == np.ndim(cols) == 0 else known
 
     def recommend(
         self,
@@ -250,25 +250,24 @@ class Fit(ShownFit):
             Columns of a frame or file, by name or by number from 1; by default those of the fit.
         """
         data = read_new_entries(self, data, row=row, col=col, value=value, weight=weight)
-        data = data if self.model.clicks is None else counts_to_weights(data)
-        side = self.model.side
+        if data.values.size != data.rows.size and not self.of_choices:
+            raise InputError("The data are pairs without values, so rows cannot be folded in. Pass values.")
+        model = self.model
+        data, side = model.link.encode(data), model.rows.side
         if data.row_features is not None and side is not None and side.standard is not None:
             data = replace(data, row_features=side.standard.apply(data.row_features, "row_features"))
-        if data.values.size != data.rows.size:
-            raise InputError("The data are pairs without values, so rows cannot be folded in. Pass values.")
         cols = np.arange(data.shape[1]) if data.column_names is None else data.column_names.values
         along = self.places(cols, "column")
         here = data.part(along[data.cols] >= 0)
         if here.values.size == 0:
             raise InputError("No entry is in a column of the fit, so rows cannot be folded in. Check the names.")
         rows, places = self.rows.extended(self._new_names(data), "row")
-        model, values = self.model, self.encoded(here.values)
-        model.loss.targets.check(values, type(model.loss).__name__)
-        part = replace(here, cols=along[here.cols], values=values, shape=(data.shape[0], len(self.cols)))
+        model.loss.targets.check(here.values, type(model.loss).__name__)
+        part = replace(here, cols=along[here.cols], shape=(data.shape[0], len(self.cols)))
         known_of = np.isin(np.arange(part.shape[0]), part.rows) | (part.row_features is not None)
         model = model.with_rows(0, len(rows), part, np.where(known_of, places, -1))
         placed = replace(part, rows=places[part.rows], shape=(len(rows), len(self.cols)))
-        seen = self.seen.with_rows(placed, weighted=model.clicks is not None)
+        seen = self.seen.with_rows(placed, weighted=self.of_choices)
         return replace(self, model=model, rows=rows, seen=seen)
 
     def _new_names(self, data: Observations) -> Array:
@@ -291,8 +290,8 @@ class Fit(ShownFit):
                 "Pass a value and weight for each."
             )
         shape = (len(self.rows), len(self.cols))
-        here = Observations(i, j, self.encoded(y), shape, w).weighed()
-        return deviance_explained(self.model, here, self.scores(here.rows, here.cols))
+        here = Observations(i, j, self.model.link.encode_values(y), shape, w).weighed()
+        return deviance_explained(self.model, here, self.model.scores(here.rows, here.cols))
 
     def save(
         self,

@@ -14,6 +14,7 @@ from bifactor.losses import Loss
 from bifactor.losses.base import SIGNS
 from bifactor.models.completion.fitting import fit_constant
 from bifactor.models.completion.noise_selection import MAX_NOISE_SELECTION_ENTRIES
+from bifactor.models.link import Link
 from bifactor.models.model import Model
 from bifactor.operators.entries import SymbolicEntries
 from bifactor.solvers.variational.posterior import Posterior
@@ -37,7 +38,7 @@ def deviance_explained(model: Model, data: Observations, z: Array, null_z: Array
         null_z = np.full(y.shape, fit_constant(data, without))
         without = without.refit(null_z, y, w) if without.located else without
     null = without.value(null_z.astype(np.float64), y) - lowest
-    left = model.loss.value(model.clipped(z.astype(np.float64)), y) - lowest
+    left = model.loss.value(model.link.clipped(z.astype(np.float64)), y) - lowest
     worst, here = (float(np.average(part, weights=w)) for part in (null, left))
     return 1 - here / worst if worst > 0 else float(here <= 0)
 
@@ -59,15 +60,14 @@ def left_out_scores(model: Model, data: Observations) -> Array:
     for k in range(FOLDS):
         hidden = fold == k
         if hidden.any():
-            U = model.rows(data.part(~hidden))
-            z[hidden] = model.entries(U, model.V, data.rows[hidden], data.cols[hidden])
+            z[hidden] = model.of_rows(data.part(~hidden)).scores(data.rows[hidden], data.cols[hidden])
     return z
 
 
 def scores(fit: "Fit", i: Array, j: Array, values: Array) -> tuple[dict[str, Any], Array]:
     """Errors at indices, -1 for an unknown row or column, as numbers for a card; and the predictions."""
-    model, z = fit.model, fit.model.clipped(fit.scores(i, j))
-    predicted = model.predicted(z)
+    model, z = fit.model, fit.model.link.clipped(fit.model.scores(i, j))
+    predicted = model.link.mean(z)
     loss = model.loss.value(z.astype(np.float64), values)
     answer: dict[str, Any] = {"entries": int(values.size), "unknown": int(np.count_nonzero((i < 0) | (j < 0)))}
     if model.loss.targets is SIGNS:
@@ -87,7 +87,7 @@ def score_file(fit: "Fit", data: Observations, path: Path | None) -> tuple[dict[
     i = fit.places(data.row_names.values, "row")[data.rows]
     j = fit.places(data.column_names.values, "column")[data.cols]
     try:
-        values = fit.encoded(data.values)
+        values = fit.model.link.encode_values(data.values)
         fit.model.loss.targets.check(values, type(fit.model.loss).__name__)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
@@ -114,9 +114,7 @@ SHOWN = 200_000
 class ScoringSettings(NamedTuple):
     """Settings for scoring predictions."""
 
-    loss: Loss
-    intercept: float
-    clip: tuple[float, float] | None
+    link: Link
     null: float
     """The best constant, for comparison."""
     null_loss: Loss
@@ -135,7 +133,7 @@ def held_out_scores(
     null, null_loss, about = fit_constant(data, model.loss, executor), model.loss, data.summary()
     if model.loss.located and about.levels is not None and about.level_counts is not None:
         null_loss = model.loss.refit(np.zeros(about.levels.size), about.levels, about.level_counts.astype(np.float64))
-    settings = ScoringSettings(model.loss, model.intercept, model.clip, null, null_loss, -(-data.size // SHOWN))
+    settings = ScoringSettings(model.link, null, null_loss, -(-data.size // SHOWN))
     U, V = (one if one.shape[1] else np.zeros((len(one), 1), one.dtype) for one in (model.U, model.V))  # X = 0
     _, sums, each = data.reduce(model.loss, score_block, (U, V), (settings,), executor)
     size, right, absolute, squares, losses, nothing, lowest = (float(one) for one in sums)
@@ -155,11 +153,10 @@ def score_block(
     bound: SymbolicEntries, tall: tuple[Array, ...], shared: tuple[Array, ...], judge: ScoringSettings
 ) -> BlockResult:
     """Sums over the entries of a block, and some of the entries."""
-    loss, y = judge.loss, bound.fit.y.astype(np.float64)
+    loss, y = judge.link.loss, bound.fit.y.astype(np.float64)
     x = Free().pair(tall[0], shared[0])
     z = bound.bound.measure(x) if y.size else np.zeros(0, x.dtype)
-    z = z + z.dtype.type(judge.intercept)
-    z = z if judge.clip is None else np.clip(z, *judge.clip)
+    z = judge.link.clipped(z + z.dtype.type(judge.link.intercept))
     predicted = loss.mean(z)
     error = predicted - y
     right = np.count_nonzero((predicted >= 0.5) == (y > 0))

@@ -1,39 +1,34 @@
-"""A fitted matrix b1ᵀ + 1cᵀ + UVᵀ + intercept with a loss, common to all estimators."""
+"""A fitted matrix b1ᵀ + 1cᵀ + UVᵀ + intercept: factors, a link, a model of new rows, and a predictive distribution."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
 
-from bifactor._compat import cached_property
 from bifactor.arrays import Array
 from bifactor.data import Observations
 from bifactor.errors import InputError
-from bifactor.factors import Fixed
-from bifactor.losses import Loss, Shifted
-from bifactor.models.completion.clipping import Range
-from bifactor.models.completion.noise_selection import NoiseChoice
-from bifactor.models.fold_in import fold_in
-from bifactor.models.hyperparameters import RidgePath
-from bifactor.models.recommender.settings import ImplicitFeedback
-from bifactor.models.side_information import SideInformation
+from bifactor.factors import Factors
+from bifactor.kernels.blas import matmul
+from bifactor.losses import Loss
+from bifactor.models.link import Link
+from bifactor.models.predictive import PredictiveDistribution
+from bifactor.models.rows import Addition, NewRows, RowModel, fixed_columns, with_ones
 from bifactor.operators import Entries
-from bifactor.operators.all_cells import all_cells
-from bifactor.problems.objective import Problem
 from bifactor.running.result import Figures, Result, run_card
-from bifactor.solvers.variational.posterior import Gaussians, Posterior
+from bifactor.solvers.variational.posterior import Posterior
 from bifactor.validation import pluralize
 
 if TYPE_CHECKING:
-    from bifactor.data.seen_items import SeenItems
+    from bifactor.models.completion.noise_selection import NoiseChoice
+    from bifactor.models.hyperparameters import RidgePath
+    from bifactor.models.recommender.hyperparameters import SearchResult
 
 KNOWN = ("neither", "row", "column", "both")
 """Which names of a pair are known, indexed by 1 for the row plus 2 for the column."""
 
-
-def scalar_if_single(told: Array, rows: Any, cols: Any) -> Array:
-    """Results for pairs; a scalar if both sides are single names."""
-    return told[0] if np.ndim(rows) == np.ndim(cols) == 0 else told
+OFFSETS = (1, 1)
+"""Numbers of fixed columns for offsets of rows and columns: U = [1, b, …], V = [c, 1, …]."""
 
 
 def match_status(i: Array, j: Array) -> Array:
@@ -41,80 +36,66 @@ def match_status(i: Array, j: Array) -> Array:
     return np.array(KNOWN)[(i >= 0) + 2 * (j >= 0)]
 
 
-# Representations of a model, printed and in notebooks.
-
-
-class ShownFit:
-    """Representations of a fit, from its model and known pairs."""
-
-    model: "Model"
-    seen: "SeenItems"
-
-    def __repr__(self) -> str:
-        return f"Fit({describe_model(self.model)}, {pluralize(self.seen.size, 'pair')})"
-
-    def _repr_html_(self) -> str:
-        return model_card(self.model, "Fit", [(f"{self.seen.size:,}", "known pairs")])
-
-
-def describe_model(model: "Model") -> str:
-    """Size, rank and loss."""
-    m, n = (side.shape[0] for side in (model.U, model.V))
-    return f"{m:,}×{n:,}, {pluralize(model.rank, 'component')}, {model.loss!r}"
-
-
-def model_card(model: "Model", title: str, more: Figures = ()) -> str:
-    """Card of a model: its run, and how its ridge was chosen."""
-    noise = None if model.posterior is None else f"±{model.posterior.variance**0.5:.4g}"
-    shown = [
-        (model.rank, "components"),
-        (None if model.ridge is None else f"{model.ridge:.4g}", "ridge"),
-        (noise, "noise"),
-        *more,
-    ]
-    factors = (model.U[:, model.fixed_columns :], model.V[:, model.fixed_columns :])
-    pictures = [] if model.path is None else model.path.pictures()
-    return run_card(title, describe_model(model), model.result, shown, pictures, factors)
-
-
-OFFSETS = (1, 1)
-"""Numbers of fixed columns for offsets of rows and columns: U = [1, b, …], V = [c, 1, …]."""
-
-
 @dataclass(frozen=True)
 class Model:
-    """Factors, preceded by fixed columns of ones, and the settings needed to add rows and columns."""
+    """Factors, how z becomes a prediction, how rows and columns are added, and how predictions are distributed."""
 
-    loss: Loss
-    intercept: float
-    fixed: tuple[int, int]
-    """Columns of ones in U, whose partners are effects of columns, and in V, whose partners are effects of rows."""
-    ridge: float | None
-    """None if factors have a posterior, with priors instead."""
-    U: Array
-    V: Array
+    factors: Factors
+    """U and V, which begin with columns of ones if there are effects of rows or columns."""
+    link: Link
+    rows: RowModel
+    """Finds the factors of new rows and columns."""
     result: Result
-    path: RidgePath | None = None
-    """How the ridge was chosen."""
-    posterior: Posterior | None = None
-    choice: NoiseChoice | None = None
-    """How the noise of the posterior was chosen."""
-    clicks: ImplicitFeedback | None = None
-    side: SideInformation | None = None
-    offset_ridge: float | None = None
-    """Ridge of the offsets, if it is not that of the components."""
-    clip: Range | None = None
-    """Range of predictions, for losses whose predictions are z itself."""
+    predictive: PredictiveDistribution | None = None
+    """The distribution of new measurements; None for a ridge."""
+    search: Union["RidgePath", "NoiseChoice", "SearchResult", None] = None
+    """How settings were chosen."""
 
     def __repr__(self) -> str:
-        return f"Model({describe_model(self)})"
+        return f"Model({self.describe()})"
 
     def _repr_html_(self) -> str:
-        return model_card(self, "Model")
+        return self.html("Model")
 
-    @cached_property
-    def shifted(self) -> Loss:
-        return Shifted(self.loss, self.intercept)
+    def describe(self) -> str:
+        """Size, rank and loss."""
+        m, n = (side.shape[0] for side in (self.U, self.V))
+        return f"{m:,}×{n:,}, {pluralize(self.rank, 'component')}, {self.loss!r}"
+
+    def html(self, title: str, more: Figures = ()) -> str:
+        """Card of the model: its run, and how its settings were chosen."""
+        noise = None if self.posterior is None else f"±{self.posterior.variance**0.5:.4g}"
+        ridge = self.rows.ridge
+        shown = [
+            (self.rank, "components"),
+            (None if ridge is None else f"{ridge:.4g}", "ridge"),
+            (noise, "noise"),
+            *more,
+        ]
+        pictures: list[str] = getattr(self.search, "pictures", list)()
+        return run_card(title, self.describe(), self.result, shown, pictures, self.components)
+
+    @property
+    def U(self) -> Array:
+        return self.factors.left
+
+    @property
+    def V(self) -> Array:
+        return self.factors.right
+
+    @property
+    def loss(self) -> Loss:
+        return self.link.loss
+
+    @property
+    def posterior(self) -> Posterior | None:
+        """The posterior of all rows and columns; None for a ridge."""
+        return self.rows.posterior
+
+    @property
+    def fixed(self) -> tuple[int, int]:
+        """Columns of ones in U, whose partners are effects of columns, and in V, whose partners are effects of rows."""
+        return fixed_columns(self.factors)
 
     @property
     def offsets(self) -> bool:
@@ -122,37 +103,27 @@ class Model:
         return self.fixed == OFFSETS
 
     @property
-    def rank(self) -> int:
-        """Number of components, without effects."""
-        return int(self.U.shape[1]) - self.fixed_columns
-
-    @property
     def fixed_columns(self) -> int:
         """Number of columns of the factors that belong to effects."""
         return sum(self.fixed)
 
-    def scores(self, rows: Array, cols: Array) -> Array:
-        """z at some entries, including the intercept."""
-        return self.entries(self.U, self.V, rows, cols)
-
-    def expected_scores(self, rows: Array, cols: Array) -> Array:
-        """The same; -1 stands for an unknown row or column."""
-        both = (rows >= 0) & (cols >= 0)
-        if both.all():
-            return self.scores(rows, cols)
-        if self.posterior is not None:
-            posterior, i, j = self.posterior_at(rows, cols)
-            U, V = (part.means.astype(self.U.dtype) for part in (posterior.rows, posterior.cols))
-            return self.entries(U, V, i, j)
-        b, c = (F[:, k] if self.offsets else np.zeros(F.shape[0], F.dtype) for F, k in ((self.U, 1), (self.V, 0)))
-        z = self.intercept + np.where(rows >= 0, b[rows], 0) + np.where(cols >= 0, c[cols], 0)
-        z[both] = self.scores(rows[both], cols[both])
-        return z.astype(self.U.dtype)
+    @property
+    def rank(self) -> int:
+        """Number of components, without effects."""
+        return self.factors.width - self.fixed_columns
 
     @property
-    def dropped_features(self) -> bool:
-        """Whether features, if any, are ignored because they do harm; those of new rows are then ignored too."""
-        return self.choice is not None and not self.choice.chosen.features
+    def components(self) -> tuple[Array, Array]:
+        """The factors without effects."""
+        return self.U[:, self.fixed_columns :], self.V[:, self.fixed_columns :]
+
+    def scores(self, rows: Array, cols: Array) -> Array:
+        """z at some entries, including the intercept; -1 stands for an unknown row or column."""
+        U, V = self.factors.arrays
+        if np.any(rows < 0) or np.any(cols < 0):
+            rows, cols = np.where(rows < 0, len(U), rows), np.where(cols < 0, len(V), cols)
+            U, V = (np.concatenate([F, self.rows.unknown(self.factors, k)]) for k, F in enumerate((U, V)))
+        return self.entries(U, V, rows, cols)
 
     def entries(self, U: Array, V: Array, rows: Array, cols: Array) -> Array:
         """z at some entries, from other factors."""
@@ -160,175 +131,125 @@ class Model:
             return np.empty(0, U.dtype)
         operator = Entries(rows, cols, (U.shape[0], V.shape[0]))
         z = operator.forward(U, V) if U.shape[1] else np.zeros(operator.size, U.dtype)
-        return z + U.dtype.type(self.intercept)
+        return z + U.dtype.type(self.link.intercept)
 
-    def predicted(self, z: Array) -> Array:
-        """Predictions from z: the mean under the loss, clipped."""
-        return self.loss.mean(self.clipped(z))
+    def all_scores(self) -> Array:
+        """z of the whole matrix."""
+        return matmul(self.U, self.V.T) + self.U.dtype.type(self.link.intercept)
 
-    def clipped(self, z: Array) -> Array:
-        return z if self.clip is None else np.clip(z, *self.clip)
+    def distribution(self) -> PredictiveDistribution:
+        """The distribution of new measurements; raises `InputError` if there is none."""
+        if self.predictive is None:
+            raise InputError("This fit has a ridge, and error bars need a posterior. Fit numbers without ridge.")
+        return self.predictive
 
-    def rows(self, new: Observations) -> Array:
-        """Factors of new rows; `new` has all columns."""
-        return self.fold_in(new, 0)[0]
+    def std(self, rows: Array, cols: Array) -> Array:
+        """Standard deviations of new measurements at indices, -1 for an unknown row or column."""
+        return self.distribution().std(rows, cols).astype(self.U.dtype)
 
-    def fold_in(self, new: Observations, side: int) -> tuple[Array, Gaussians | None]:
+    def interval(self, rows: Array, cols: Array, level: float) -> tuple[Array, Array]:
+        """Intervals of new measurements, clipped, at indices, -1 for an unknown row or column."""
+        ends = self.distribution().interval(rows, cols, level)
+        lower, upper = (self.link.clipped(end + self.link.intercept).astype(self.U.dtype) for end in ends)
+        return lower, upper
+
+    def sample(self, rng: np.random.Generator, rows: Array, cols: Array, noise: bool, whole: bool = False) -> Array:
+        """One draw of new measurements or, without noise, of z; `whole` means all of the matrix, row by row."""
+        z = self.distribution().sample(rng, rows, cols, noise, whole)
+        return (z + self.link.intercept).astype(self.U.dtype)
+
+    def fold_in(self, new: Observations, side: int = 0) -> NewRows:
         """Factors of new rows (side 0), or columns (1), and their posterior if the model has one.
 
         `new` has these rows alone and all columns, or the other way round.
         """
-        if self.clicks is not None and self.clicks.items is not None:
-            own = self.without_item_scores().fold_in(new, side)[0]
-            return self.with_item_scores(own, new, side), None
-        if self.posterior is None:
-            assert self.ridge is not None
-            centre = None if self.side is None else self.side.centre(new, side)
-            return (self._columns(new, centre) if side else self._fold_in_with_ridge(new, self.V, centre)), None
-        features = None if self.dropped_features else new.features[side]
-        if new.values.size == 0:
-            kept = (self.posterior.rows, self.posterior.cols)[side]
-            known = self.posterior.known_features(features, new.shape[side], side)
-            found = kept.take(np.arange(0)).padded(new.shape[side], known)
-        else:
-            y = new.values.astype(self.U.dtype) - self.U.dtype.type(self.intercept)
-            operator = Entries(new.rows, new.cols, new.shape)
-            problem = Problem(self.loss, operator, y, new.weights, fixed=self._ones(new.shape))
-            found = self.posterior.fold_in(problem, side, features)
-        return found.means.astype(self.U.dtype), found
+        return self.rows.solve(self.factors, self.link, new, side)
+
+    def of_rows(self, new: Observations) -> "Model":
+        """A model of new rows alone, with all columns."""
+        factors, gaussians = self.fold_in(new)
+        predictive = None if self.predictive is None or gaussians is None else self.predictive.of_rows(gaussians)
+        return replace(self.with_row_factors(factors), predictive=predictive)
+
+    def with_row_factors(self, U: Array) -> "Model":
+        """The matrix of other rows, with these factors; nothing is known about its error bars."""
+        return replace(self, factors=with_ones(U, self.V, self.fixed), predictive=None)
 
     def with_rows(self, side: int, count: int, new: Observations, places: Array) -> "Model":
         """A model with `count` rows (side 0), or columns (1); row k of `new` is computed and put at places[k], if ≥ 0.
 
         Further rows beyond those of the model are treated as unknown.
         """
-        k, stay = self.fixed[0], places >= 0
-        ones = slice(k, self.fixed_columns) if side else slice(k)
-        whole = _lengthened((self.U, self.V)[side], count, ones)
         factors, gaussians = self.fold_in(new, side)
-        whole[places[stay]] = factors[stay]
-        posterior = self.posterior
-        if posterior is not None:
-            assert gaussians is not None
-            before = (posterior.rows, posterior.cols)[side].padded(count)
-            after = before.replaced(places[stay], gaussians.take(np.flatnonzero(stay)))
-            whole = after.means.astype(whole.dtype)
-            posterior = replace(posterior, cols=after) if side else replace(posterior, rows=after)
-        clicks = self.clicks
-        if clicks is not None:
-            clicks = clicks.with_columns(count) if side else clicks
-            seen = np.unique((new.rows, new.cols)[side])
-            clicks = clicks.with_known(side, count, places[seen][stay[seen]])
-        model = replace(self, posterior=posterior, clicks=clicks)
-        return replace(model, V=whole) if side else replace(model, U=whole)
+        stay = np.flatnonzero(places >= 0)
+        seen = np.unique((new.rows, new.cols)[side])
+        added = Addition(side, count, places[stay], places[seen[places[seen] >= 0]])
+        rows = self.rows.extended(added, None if gaussians is None else gaussians.take(stay))
+        x = rows.placed(self.factors, added, factors[stay])
+        predictive = None if self.predictive is None else self.predictive.following(rows)
+        return replace(self, factors=x, rows=rows, predictive=predictive)
 
-    def without_item_scores(self) -> "Model":
-        """The model without item-to-item scores."""
-        if self.clicks is None or self.clicks.items is None:
-            return self
-        items = self.clicks.items
-        own = self.U.shape[1] - items.rank
-        V = self.V[:, :own] / self.V.dtype.type(1 - items.share)
-        return replace(self, U=self.U[:, :own], V=V, clicks=replace(self.clicks, items=None))
-
-    def pruned(self) -> "Model":
-        """The model without the components that explain nothing, according to the posterior."""
-        posterior = self.require_posterior()
-        stay = np.concatenate([np.ones(self.fixed_columns, bool), posterior.active_components(self.fixed_columns)])
-        if stay.all():
-            return self
-        cut = replace(posterior, rows=posterior.rows.columns(stay), cols=posterior.cols.columns(stay))
-        return replace(self, U=self.U[:, stay], V=self.V[:, stay], posterior=cut)
-
-    def with_side(self) -> "Model":
-        """The model with the weights of features as `side`, without the weight of the added constant."""
-        parts = () if self.posterior is None else (self.posterior.rows, self.posterior.cols)
-        found: list[Array | None] = []
-        for part, factor in zip(parts, (self.U, self.V), strict=False):
-            weights = part.weights[0]
-            A = (
-                None
-                if weights is None or len(weights.mean) == 1
-                else np.zeros((len(weights.mean) - 1, factor.shape[1]))
-            )
-            if A is not None and weights is not None:
-                A[:, part.places.free] = weights.mean[:-1]
-            found.append(A)
-        if not any(A is not None for A in found):
-            return self
-        return replace(self, side=SideInformation(found[0], found[1]))
-
-    def posterior_at(self, rows: Array, cols: Array) -> tuple[Posterior, Array, Array]:
-        """The posterior, and the indices of pairs in it; -1 stands for an unknown row or column."""
-        posterior = self.require_posterior()
-        if np.any(rows < 0) or np.any(cols < 0):
-            m, n = len(posterior.rows), len(posterior.cols)
-            posterior = replace(posterior, rows=posterior.rows.padded(m + 1), cols=posterior.cols.padded(n + 1))
-            rows, cols = np.where(rows < 0, m, rows), np.where(cols < 0, n, cols)
-        return posterior, rows, cols
-
-    def require_posterior(self) -> Posterior:
-        if self.posterior is None:
-            raise InputError("This fit has a ridge, and error bars need a posterior. Fit numbers without ridge.")
-        return self.posterior
-
-    def with_item_scores(self, own: Array, new: Observations, side: int = 0) -> Array:
-        """Factors of new rows, or columns, with item-to-item scores, which are 0 for new columns."""
-        items = None if self.clicks is None else self.clicks.items
-        assert items is not None
-        if side:
-            return np.hstack([(1 - items.share) * own, np.zeros((len(own), items.rank))]).astype(own.dtype)
-        return np.hstack([own, items.rows(new)]).astype(own.dtype)
-
-    def _columns(self, new: Observations, centre: Array | None) -> Array:
-        """Factors of new columns under the ridge, as rows of the transposed matrix."""
-        turned = Observations(new.cols, new.rows, new.values, new.shape[::-1], new.weights)
-        left, right = self.fixed
-        clicks = self.clicks
-        if clicks is not None and clicks.known is not None:
-            clicks = replace(clicks, known=clicks.known[::-1])
-        across = replace(self, fixed=(right, left), clicks=clicks)
-        centre = None if centre is None else _exchanged(centre, left, right)
-        return _exchanged(across._fold_in_with_ridge(turned, _exchanged(self.U, left, right), centre), right, left)
-
-    def _fold_in_with_ridge(self, new: Observations, held: Array, centre: Array | None) -> Array:
-        """Rows with prior mean `centre`, by default 0, for fixed factors of columns."""
-        assert self.ridge is not None
-        L, R = self._ones(new.shape)
-        if new.values.size == 0:
-            found = Fixed(L, R).zero(new.shape, held.shape[1] - self.fixed_columns, held.dtype).left
-            return found if centre is None else found + centre
-        operator = Entries(new.rows, new.cols, new.shape)
-        problem = Problem(self.shifted, operator, new.values.astype(held.dtype), new.weights, fixed=(L, R))
-        ridge: float | Array = self.ridge
-        if self.offset_ridge is not None:
-            free = held.shape[1] - self.fixed_columns
-            ridge = np.array([self.offset_ridge] * self.fixed[1] + [self.ridge] * free)
-        if self.clicks is not None:
-            weight, counts = self.clicks.unobserved, np.bincount(new.rows, new.weights, new.shape[0])
-            problem = problem + all_cells(weight, rows=_rows_with(counts), cols=self.clicks.part(1))
-            ridge = self.ridge * (counts + weight * new.shape[1])[:, None]
-        return fold_in(problem, held, ridge, centre)
-
-    def _ones(self, shape: tuple[int, int]) -> tuple[Array, Array]:
-        """The fixed columns of a matrix."""
-        return np.ones((shape[0], self.fixed[0])), np.ones((shape[1], self.fixed[1]))
+    def with_recoding(self, recoding: Any) -> "Model":
+        """The model for data whose values are recoded for the loss in this way."""
+        return replace(self, link=replace(self.link, recoding=recoding))
 
 
-def _rows_with(counts: Array) -> Array | None:
-    """Mask of rows with entries, as numbers; None for all. Rows without entries had no opportunity to choose."""
-    return None if np.all(counts > 0) else (counts > 0).astype(np.float64)
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """Some cells of a fitted matrix, or all: their z, means, error bars and draws."""
 
+    model: Model
+    cells: tuple[Array, Array] | None = None
+    """Rows and columns, -1 for unknown ones; None for the whole matrix."""
+    single: bool = False
+    """Whether the result is a number, not a vector."""
 
-def _exchanged(F: Array, left: int, right: int) -> Array:
-    """Factors of rows as factors of columns: swap the first `left` columns with the next `right` ones."""
-    both = left + right
-    return np.ascontiguousarray(F[:, [*range(left, both), *range(left), *range(both, F.shape[1])]])
+    @property
+    def scores(self) -> Array:
+        """z, before the link of the loss."""
+        if self.cells is None:
+            return self.model.all_scores()
+        return self._shaped(self.model.scores(*self.cells))
 
+    @property
+    def mean(self) -> Array:
+        """The mean under the loss, clipped."""
+        return self.model.link.mean(self.scores)
 
-def _lengthened(F: Array, rows: int, ones: slice) -> Array:
-    """F with rows of zeros appended, except for the columns of ones."""
-    longer = np.zeros((rows, F.shape[1]), F.dtype)
-    longer[: F.shape[0]] = F
-    longer[F.shape[0] :, ones] = 1
-    return longer
+    @property
+    def columns(self) -> dict[str, Array]:
+        """Predictions as columns of a table: for labels, the more likely class and the probability of the upper one."""
+        classes = self.model.link.classes
+        if classes is None:
+            return {"prediction": self.mean}
+        z = self.scores
+        return {"prediction": classes[(z > 0).astype(np.intp)], "probability": self.model.loss.mean(z)}
+
+    @property
+    def std(self) -> Array:
+        """Standard deviation of a new measurement."""
+        return self._shaped(self.model.std(*self._indices))
+
+    def interval(self, level: float) -> tuple[Array, Array]:
+        """Intervals that contain new measurements with probability `level`."""
+        lower, upper = self.model.interval(*self._indices, level)
+        return self._shaped(lower), self._shaped(upper)
+
+    def sample(self, count: int, noise: bool, rng: np.random.Generator) -> Array:
+        """Joint draws, along the first axis."""
+        i, j = self._indices
+        draws = (self.model.sample(rng, i, j, noise, whole=self.cells is None) for _ in range(count))
+        return np.stack([self._shaped(draw) for draw in draws])
+
+    @property
+    def _indices(self) -> tuple[Array, Array]:
+        if self.cells is not None:
+            return self.cells
+        m, n = len(self.model.U), len(self.model.V)
+        return np.repeat(np.arange(m), n), np.tile(np.arange(n), m)
+
+    def _shaped(self, values: Array) -> Array:
+        if self.cells is None:
+            return values.reshape(len(self.model.U), -1)
+        shaped: Array = values[0] if self.single else values
+        return shaped

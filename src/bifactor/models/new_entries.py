@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 def read_new_entries(fit: "Fit", data: Any, **columns: Any) -> Observations:
     """New entries; see `Fit.fold_in`. `columns` are those of a file or frame, or other arguments of `data.read`."""
     if isinstance(data, (str, os.PathLike)) or is_frame(data):
-        if fit.model.clicks is None:
-            return read(data, hints=fit.header, **columns)
-        return later_lines(data, fit.header, **columns)
+        if fit.of_choices:
+            return later_lines(data, fit.header, **columns)
+        return read(data, hints=fit.header, **columns)
     if any(column is not None for column in columns.values()):
         raise InputError(f"{type(data).__name__} has no named columns. Leave out row, col, value and weight.")
     if isinstance(data, Dataset):

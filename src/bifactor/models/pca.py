@@ -18,7 +18,9 @@ from bifactor.models.hyperparameters import (
     select_rank_and_ridge,
     without_vanished,
 )
+from bifactor.models.link import Link
 from bifactor.models.model import Model
+from bifactor.models.rows import RidgeRows, with_ones
 from bifactor.operators.full_table import FullTable
 from bifactor.penalties import Ridge
 from bifactor.problems.objective import Objective
@@ -71,7 +73,7 @@ def fit_components(table: FullTable, settings: CompletionSettings, earlier: Mode
     x = problem.kind.pair(result.U, result.V).padded(wide.width)
     _, V = _rotated(*((without_vanished(x) if settings.n_components is None else x).arrays))
     U = best_rows(table.shifted(intercept), V, sum(FIXED), ridge)
-    return Model(table.loss, intercept, FIXED, ridge, U, V, result, path)
+    return Model(with_ones(U, V, FIXED), Link(table.loss, intercept), RidgeRows(ridge), result, search=path)
 
 
 def refit_loss(table: FullTable, settings: CompletionSettings) -> FullTable:
@@ -154,7 +156,7 @@ def deviances(table: FullTable, model: Model, null: Array) -> tuple[Deviance, Ar
     k, lowest = sum(FIXED), _lowest(table)
     V, whole = np.zeros_like(model.V), model.V.copy()
     V[:, EFFECTS] = null
-    whole[:, EFFECTS] += whole.dtype.type(model.intercept)
+    whole[:, EFFECTS] += whole.dtype.type(model.link.intercept)
     each = [_value_of_null(table, null)]
     for c in range(k + 1, V.shape[1] + 1):
         V = _extended(table, model.U, V, whole[:, k:c], ENOUGH * abs(each[0] - lowest))
@@ -194,16 +196,16 @@ def _extended(table: FullTable, U: Array, V: Array, wanted: Array, enough: float
 
 def left_out_deviance(table: FullTable, model: Model, null: Array) -> Deviance:
     """Deviance of cells, a fifth of which at a time is predicted from the other four fifths."""
-    assert model.ridge is not None
+    assert model.rows.ridge is not None
     lowest = _lowest(table)
-    left = left_out_loss(table.shifted(model.intercept), model.V, sum(FIXED), model.ridge)
+    left = left_out_loss(table.shifted(model.link.intercept), model.V, sum(FIXED), model.rows.ridge)
     return Deviance(_value_of_null(table, null) - lowest, left - lowest)
 
 
 def rows_of(table: FullTable, model: Model) -> Array:
     """Scores of new rows."""
-    assert model.ridge is not None
-    return best_rows(table.shifted(model.intercept), model.V, sum(FIXED), model.ridge)[:, sum(FIXED) :]
+    assert model.rows.ridge is not None
+    return best_rows(table.shifted(model.link.intercept), model.V, sum(FIXED), model.rows.ridge)[:, sum(FIXED) :]
 
 
 def constant_of(table: FullTable) -> float:

@@ -13,8 +13,11 @@ from bifactor.data import Dataset
 from bifactor.display.svg import thinned
 from bifactor.metrics import triplets
 from bifactor.models.completion.clipping import stored_range
+from bifactor.models.completion.noise_selection import NoiseChoice
 from bifactor.models.fit import Fit
+from bifactor.models.hyperparameters import RidgePath
 from bifactor.models.model import Model
+from bifactor.models.recommender.rows import items_of
 
 PACKAGES = ("bifactor", "numpy", "scipy", "numba", "scikit-learn", "safetensors")
 
@@ -57,14 +60,15 @@ def about_fit(model: Model) -> dict[str, Any]:
     result = model.result
     history = result.history
     some = thinned(result.n_iter + 1)
-    item_rank = 0 if model.clicks is None or model.clicks.items is None else model.clicks.items.rank
+    items = items_of(model)
+    item_rank = 0 if items is None else items.rank
     return {
         "rank": model.rank - item_rank,
         "item_rank": item_rank,
-        "ridge": model.ridge,
-        "offset_ridge": model.offset_ridge,
+        "ridge": model.rows.ridge,
+        "offset_ridge": model.rows.offset_ridge,
         "noise": about_noise(model),
-        "clip": stored_range(model.clip),
+        "clip": stored_range(model.link.clip),
         "status": result.status.name,
         "sentence": str(result.status),
         "converged": result.status.converged,
@@ -83,7 +87,7 @@ def about_fit(model: Model) -> dict[str, Any]:
 
 def about_noise(model: Model) -> dict[str, Any] | None:
     """Noise of a posterior, how it was chosen, and the number of active components."""
-    posterior, choice = model.posterior, model.choice
+    posterior, choice = model.posterior, model.search if isinstance(model.search, NoiseChoice) else None
     if posterior is None:
         return None
     tried = [] if choice is None else zip(choice.candidates, choice.held_out, choice.standard_error, strict=True)
@@ -111,9 +115,9 @@ def about_noise(model: Model) -> dict[str, Any] | None:
 
 def about_path(model: Model) -> dict[str, Any] | None:
     """How the ridge was chosen."""
-    if model.path is None:
+    path = model.search
+    if not isinstance(path, RidgePath):
         return None
-    path = model.path
     return {
         "ridges": path.ridges.tolist(),
         "held_out": path.held_out.tolist(),
@@ -134,7 +138,7 @@ def about_machine() -> dict[str, Any]:
 
 def spectrum(model: Model) -> Array:
     """Singular values of UVᵀ without offsets."""
-    return triplets(model.U[:, model.fixed_columns :], model.V[:, model.fixed_columns :])[1]
+    return triplets(*model.components)[1]
 
 
 def _version(name: str) -> str | None:

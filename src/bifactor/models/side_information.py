@@ -14,6 +14,7 @@ from bifactor.factors import Factors
 from bifactor.operators import pattern
 from bifactor.operators.bound import Bound, DataBound
 from bifactor.operators.features import FeaturedBound, FeatureMaps
+from bifactor.solvers.variational.posterior import Posterior
 from bifactor.validation import pluralize
 
 SHARE = 0.25
@@ -38,6 +39,18 @@ class SideInformation:
     """Number of these lines, at the end, for the known columns of a row, and vice versa."""
     standard: Standard | None = None
     """Zeros and units of the features of rows, if they were a matrix; features of the model are in these."""
+
+    @classmethod
+    def of_posterior(cls, posterior: Posterior, width: int) -> "SideInformation | None":
+        """The weights of features, without that of the added constant, for factors with `width` columns."""
+        found: list[Array | None] = []
+        for part in (posterior.rows, posterior.cols):
+            weights, A = part.weights[0], None
+            if weights is not None and len(weights.mean) > 1:
+                A = np.zeros((len(weights.mean) - 1, width))
+                A[:, part.places.free] = weights.mean[:-1]
+            found.append(A)
+        return None if found[0] is None and found[1] is None else cls(found[0], found[1])
 
     @property
     def implicit(self) -> bool:

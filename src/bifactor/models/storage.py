@@ -36,15 +36,19 @@ from bifactor.data.seen_items import BlockPairs, Pairs, SeenItems, StoreAddress,
 from bifactor.data.text import number_of
 from bifactor.describe import describe
 from bifactor.errors import FileError, InputError
-from bifactor.factors import Factors, Fixed
+from bifactor.factors import Factors
 from bifactor.losses import Loss
 from bifactor.losses.named import LOSSES
 from bifactor.models.completion.clipping import restored_range, stored_range
+from bifactor.models.completion.labels import Labels
 from bifactor.models.fit import Fit
+from bifactor.models.link import Link
 from bifactor.models.model import OFFSETS, Model
+from bifactor.models.predictive import PosteriorPredictive
 from bifactor.models.provenance import model_card
-from bifactor.models.recommender.settings import ImplicitFeedback, ItemToItem
+from bifactor.models.recommender.rows import ClickRows, ItemToItem, WithItemScores, with_known
 from bifactor.models.recommender.weights import CountsToClicks
+from bifactor.models.rows import PosteriorRows, RidgeRows, RowModel, WithSideInformation, with_ones
 from bifactor.models.side_information import SideInformation
 from bifactor.running import files
 from bifactor.running import files as places
@@ -72,16 +76,16 @@ def save(fit: Fit, folder: str | os.PathLike[str], force: bool, report: str | No
     target, model = Path(folder), fit.model
     require_free(target, force)
     ids, kinds = packed_names(fit.rows, fit.cols)
+    link, rows = model.link, model.rows
     core = {
         "loss": _stored_loss(model.loss),
-        "intercept": model.intercept,
+        "intercept": link.intercept,
         "offsets": model.offsets,
-        "ridge": model.ridge,
-        "offset_ridge": model.offset_ridge,
-        "features": model.side is not None,
-        **_stored_clicks(model.clicks),
-        "clip": stored_range(model.clip),
-        "classes": None if fit.classes is None else [float(value) for value in fit.classes],
+        "features": rows.side is not None,
+        **dict.fromkeys(("unobserved", "item_share", "item_ridge")),
+        **rows.card,
+        "clip": stored_range(link.clip),
+        **_stored_labels(link),
         "store": store_entry(fit.seen, target),
     }
     card = json.dumps(fit.card | model_card(fit) | {"format": FORMAT, "model": core}, indent=2, ensure_ascii=False)
@@ -89,10 +93,10 @@ def save(fit: Fit, folder: str | os.PathLike[str], force: bool, report: str | No
         replace(model.result, U=model.U, V=model.V, problem=None).save(temporary / FACTORS)
         if model.posterior is not None:
             write_posterior(temporary / POSTERIOR, model.posterior, model.U.dtype, error_bars)
-        if model.side is not None:
-            write_side(temporary / SIDE, model.side)
-        if model.clicks is not None and model.clicks.items is not None:
-            files.write(temporary / ITEMS, "items", {"carried": model.clicks.items.carried}, {})
+        if rows.side is not None:
+            write_side(temporary / SIDE, rows.side)
+        if rows.arrays:
+            files.write(temporary / ITEMS, "items", rows.arrays, {})
         files.write(temporary / IDS, "ids", ids, kinds)
         write_seen(temporary / SEEN, fit.seen)
         files.write_atomically(temporary / CARD, f"{card}\n".encode("utf-8", "backslashreplace"))  # which JSON uses too
@@ -113,14 +117,14 @@ def load(folder: str | os.PathLike[str], loss: Loss | None = None) -> Fit:
     folder = Path(folder)
     card = _card(folder)
     result = Result.load(folder / FACTORS)
-    model, classes = _model(card, result, loss, folder)
+    model = _model(card, result, loss, folder)
     rows, cols = _names(folder / IDS)
-    pairs = read_seen(folder / SEEN, card["model"].get("store"), result.shape, model.clicks is not None)
+    pairs = read_seen(folder / SEEN, card["model"].get("store"), result.shape, model.link.of_choices)
     if (len(rows), len(cols)) != result.shape:
         raise FileError(f"The files in {folder} do not belong together. Fit again.")
-    if model.side is not None and model.clicks is not None:
-        model = replace(model, clicks=replace(model.clicks, known=pairs.known(len(cols))))
-    return Fit(model, rows, cols, pairs, classes, card)
+    if model.link.of_choices and model.rows.side is not None:
+        model = replace(model, rows=with_known(model.rows, pairs.known(len(cols))))
+    return Fit(model, rows, cols, pairs, card)
 
 
 def require_free(target: Path, force: bool) -> None:
@@ -160,73 +164,87 @@ def _card(folder: Path) -> dict[str, Any]:
     return card
 
 
-def _model(card: dict[str, Any], result: Result, loss: Loss | None, folder: Path) -> tuple[Model, Array | None]:
-    """Model from a card and factors, and the classes of its labels."""
+def _model(card: dict[str, Any], result: Result, loss: Loss | None, folder: Path) -> Model:
+    """Model from a card and factors."""
     core = card.get("model")
     try:
         if not isinstance(core, dict):
             raise ValueError("it does not describe the model")
         if not isinstance(core.get("offsets"), bool):
             raise ValueError(f"offsets is {core.get('offsets')!r}, neither true nor false")
-        intercept = _number(core, "intercept")
-        sure = "ridge" in core and core["ridge"] is None  # which format 1 and 2 never are
-        ridge = None if sure else _number(core, "ridge")
-        if ridge is not None and ridge < 0:
-            raise ValueError(f"ridge is {ridge}")
-        offset_ridge = None if core.get("offset_ridge") is None else _number(core, "offset_ridge")
-        if offset_ridge is not None and not (offset_ridge >= 0 and ridge is not None and core["offsets"]):
-            raise ValueError(f"offset_ridge is {offset_ridge}, which needs to be ≥ 0, a ridge and offsets")
-        classes, fixed = _classes(core.get("classes")), OFFSETS if core["offsets"] else (0, 0)
-        clicks = _clicks(core, result, folder)
-        if clicks is not None and not (clicks.unobserved > 0 and ridge is not None and fixed == (0, 0)):
-            raise ValueError(f"unobserved is {clicks.unobserved}, which needs a ridge and no offsets")
-        clip = restored_range(core.get("clip"))
-        found = _restored_loss(core.get("loss"), loss, folder)
+        fixed = OFFSETS if core["offsets"] else (0, 0)
+        clicks = core.get("unobserved") is not None
+        link = Link(
+            _restored_loss(core.get("loss"), loss, folder),
+            _number(core, "intercept"),
+            restored_range(core.get("clip")),
+            CountsToClicks() if clicks else _labels(core),
+        )
+        ridge = _ridge(core)
+        if clicks:
+            ridge = _click_rows(core, ridge, fixed)
     except (ValueError, OverflowError) as error:
         if isinstance(error, InputError):
             raise
         raise FileError(f"{folder / CARD} is damaged: {str(error)[:200]}. Fit again.") from None
-    U, V = result.U, result.V
+    x = _factors(result, link, fixed, folder)
+    if ridge is None:
+        posterior = read_posterior(folder / POSTERIOR, x)
+        side = read_side(folder / SIDE, x.width) if core.get("features") else None
+        return Model(x, link, PosteriorRows(posterior, side=side), result, PosteriorPredictive(posterior))
+    items = _items(core, result, folder)
+    rows: RowModel = ridge
+    if core.get("features"):
+        rows = WithSideInformation(ridge, read_side(folder / SIDE, x.width - (0 if items is None else items.rank)))
+    return Model(x, link, rows if items is None else WithItemScores(rows, items), result)
+
+
+def _factors(result: Result, link: Link, fixed: tuple[int, int], folder: Path) -> Factors:
+    """The factors of a card with this link and these columns of ones."""
+    U, V, intercept = result.U, result.V, link.intercept
     if not abs(intercept) <= float(np.finfo(U.dtype).max) ** 0.5:
         raise FileError(f"{folder / CARD} is damaged: the intercept {intercept:g} overflows in {U.dtype}. Fit again.")
-    ones = not core["offsets"] or (result.rank >= sum(OFFSETS) and np.all(U[:, 0] == 1) and np.all(V[:, 1] == 1))
+    ones = fixed == (0, 0) or (result.rank >= sum(OFFSETS) and np.all(U[:, 0] == 1) and np.all(V[:, 1] == 1))
     if U.dtype.kind != "f" or not ones:
         raise FileError(f"{folder / FACTORS} does not contain the factors of {folder / CARD}. Fit again.")
-    model = Model(found, intercept, fixed, ridge, U, V, result, clicks=clicks, clip=clip, offset_ridge=offset_ridge)
-    if ridge is None:
-        kind = Fixed(*(np.ones((rows, k)) for rows, k in zip(result.shape, fixed, strict=True)))
-        model = replace(model, posterior=read_posterior(folder / POSTERIOR, kind.pair(U, V)))
-    if core.get("features"):
-        beside = 0 if clicks is None or clicks.items is None else clicks.items.rank
-        model = replace(model, side=read_side(folder / SIDE, U.shape[1] - beside))
-    return model, classes
+    return with_ones(U, V, fixed)
 
 
-def _stored_clicks(clicks: ImplicitFeedback | None) -> dict[str, float | None]:
-    items = None if clicks is None else clicks.items
-    return {
-        "unobserved": None if clicks is None else clicks.unobserved,
-        "item_share": None if items is None else items.share,
-        "item_ridge": None if items is None else items.ridge,
-    }
+def _ridge(core: dict[str, Any]) -> RidgeRows | None:
+    """The ridges, or None for a posterior, which formats 1 and 2 never have."""
+    ridge = None if "ridge" in core and core["ridge"] is None else _number(core, "ridge")
+    if ridge is not None and ridge < 0:
+        raise ValueError(f"ridge is {ridge}")
+    own = None if core.get("offset_ridge") is None else _number(core, "offset_ridge")
+    if own is not None and not (own >= 0 and ridge is not None and core["offsets"]):
+        raise ValueError(f"offset_ridge is {own}, which needs to be ≥ 0, a ridge and offsets")
+    return None if ridge is None else RidgeRows(ridge, own)
 
 
-def _clicks(core: dict[str, Any], result: Result, folder: Path) -> ImplicitFeedback | None:
-    if core.get("unobserved") is None:
+def _click_rows(core: dict[str, Any], ridge: RidgeRows | None, fixed: tuple[int, int]) -> ClickRows:
+    unobserved = _number(core, "unobserved")
+    if not (unobserved > 0 and ridge is not None and fixed == (0, 0)):
+        raise ValueError(f"unobserved is {unobserved}, which needs a ridge and no offsets")
+    return ClickRows(ridge.ridge, unobserved=unobserved)
+
+
+def _items(core: dict[str, Any], result: Result, folder: Path) -> ItemToItem | None:
+    """The item-to-item scores of clicks, if there are any."""
+    if core.get("unobserved") is None or core.get("item_share") is None:
         return None
-    clicks = ImplicitFeedback(_number(core, "unobserved"))
-    if core.get("item_share") is None:
-        return clicks
     name = "item_ridge" if "item_ridge" in core else "item_alpha"  # before format 7
-    share, ridge = _number(core, "item_share"), _number(core, name)
-    if not (0 < share < 1 and ridge > 0):
-        raise ValueError(f"item_share is {share} and {name} {ridge}")
+    try:
+        share, ridge = _number(core, "item_share"), _number(core, name)
+        if not (0 < share < 1 and ridge > 0):
+            raise ValueError(f"item_share is {share} and {name} {ridge}")
+    except ValueError as error:
+        raise FileError(f"{folder / CARD} is damaged: {error}. Fit again.") from None
     carried = files.read(folder / ITEMS, "items")[0].get("carried")
     if carried is None or carried.ndim != 2 or len(carried) != result.shape[1] or carried.shape[1] > result.rank:
         raise FileError(f"{folder / ITEMS} does not belong to {folder / FACTORS}. Fit again.")
     if carried.dtype != result.V.dtype or not np.all(np.isfinite(carried)):
         raise FileError(f"{folder / ITEMS} is damaged: it is not finite numbers of type {result.V.dtype}. Fit again.")
-    return replace(clicks, items=ItemToItem(share, ridge, carried))
+    return ItemToItem(share, ridge, carried)
 
 
 def _number(core: dict[str, Any], name: str) -> float:
@@ -236,8 +254,18 @@ def _number(core: dict[str, Any], name: str) -> float:
     return float(value)
 
 
-def _classes(stored: Any) -> Array | None:
+def _stored_labels(link: Link) -> dict[str, Any]:
+    """The classes of labels, and the threshold above which numbers are in the upper one, if there is one."""
+    labels = link.recoding if isinstance(link.recoding, Labels) else None
+    return {
+        "classes": None if labels is None else list(labels.classes),
+        "binarize": None if labels is None else labels.binarize,
+    }
+
+
+def _labels(core: dict[str, Any]) -> Labels | None:
     """Classes that −1 and +1 stand for, if there are labels."""
+    stored = core.get("classes")
     if stored is None:
         return None
     if not isinstance(stored, list) or len(stored) != 2:
@@ -245,7 +273,7 @@ def _classes(stored: Any) -> Array | None:
     lower, upper = (_number({"classes": value}, "classes") for value in stored)
     if not lower < upper:
         raise ValueError(f"classes are {lower} and {upper}, which are not increasing")
-    return np.array([lower, upper])
+    return Labels((lower, upper), None if core.get("binarize") is None else _number(core, "binarize"))
 
 
 def _names(path: Path) -> tuple[Names, Names]:

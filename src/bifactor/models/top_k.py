@@ -174,8 +174,8 @@ def top_columns(
     count = min(n, len(fit.cols) - least if allowed is None else int(np.count_nonzero(allowed)))
     seen = known.__getitem__ if filter_seen else None
     columns, z = best_columns(order.U, order.V, count, seen, allowed, order.margin)
-    predicted = np.where(columns < 0, np.nan, model.predicted(z + z.dtype.type(model.intercept)))
-    strangers = (known.counts == 0) & (model.clicks is not None) & ~np.any(order.U, axis=1)  # features may give factors
+    predicted = np.where(columns < 0, np.nan, model.link.mean(z + z.dtype.type(model.link.intercept)))
+    strangers = (known.counts == 0) & model.link.of_choices & ~np.any(order.U, axis=1)  # features may give factors
     if strangers.any():
         columns[strangers], predicted[strangers] = popular_columns(fit.seen, len(fit.cols), count, allowed)
     return TopColumns(columns, predicted, strangers)

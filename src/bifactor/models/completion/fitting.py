@@ -42,9 +42,11 @@ from bifactor.models.hyperparameters import (
     select_rank_and_ridge,
     without_vanished,
 )
+from bifactor.models.link import Link
 from bifactor.models.model import OFFSETS, Model
-from bifactor.models.recommender.settings import ImplicitFeedback
-from bifactor.models.side_information import ScaledFeatures
+from bifactor.models.predictive import PosteriorPredictive
+from bifactor.models.rows import PosteriorRows, RidgeRows, WithSideInformation, with_ones
+from bifactor.models.side_information import ScaledFeatures, SideInformation
 from bifactor.operators.entries import SymbolicEntries
 from bifactor.penalties import Ridge
 from bifactor.problems.objective import Objective, Problem, objective_of
@@ -135,7 +137,8 @@ def fit_model(data: Dataset, settings: CompletionSettings, start: Model | None =
     else:
         model = _with_ridge(data, ScaledFeatures(data, bool(settings.implicit)), intercept, settings, start)
     # The f of data in blocks holds what runs its passes.
-    return replace(model, clip=clip, result=model.result if data.in_memory else replace(model.result, problem=None))
+    result = model.result if data.in_memory else replace(model.result, problem=None)
+    return replace(model, link=replace(model.link, clip=clip), result=result)
 
 
 def _require_possible(settings: CompletionSettings, data: Dataset) -> None:
@@ -185,7 +188,9 @@ def _with_ridge(
     fixed = OFFSETS if settings.offsets else (0, 0)
     loss = without_intercept(_loss_of(result)) if settings.fits_loss else settings.loss
     own = found.offset_ridge / root_of(problem) ** 2 if settings.offsets else None
-    return Model(loss, intercept, fixed, found.ridge, U, V, result, found.path, side=side, offset_ridge=own)
+    ridge = RidgeRows(found.ridge, own)
+    rows = ridge if side is None else WithSideInformation(ridge, side)
+    return Model(with_ones(U, V, fixed), Link(loss, intercept), rows, result, search=found.path)
 
 
 class RidgeChoice(NamedTuple):
@@ -298,9 +303,7 @@ def _given(result: Result) -> Given:
     return Given(result.U, result.V)
 
 
-def after_choice(
-    settings: CompletionSettings, choice: NoiseChoice | RidgePath | ImplicitFeedback | None
-) -> CompletionSettings:
+def after_choice(settings: CompletionSettings, choice: Any) -> CompletionSettings:
     """Settings for the fit after a choice; without the checkpoint if that was interrupted.
 
     If it is not interrupted the next time, the choice may be another one, whose run could not be resumed.
@@ -324,9 +327,12 @@ def _with_posterior(
     posterior = result.posterior
     if choice is not None and any(choice.blind):
         posterior = posterior.without_features(choice.blind, data.counts())
-    U, V = posterior.means(dtype_of(result.U))
-    model = Model(settings.loss, intercept, fixed, None, U, V, result, None, posterior, choice)
-    return (model.pruned() if settings.n_components is None else model).with_side()
+    if settings.n_components is None:
+        posterior = posterior.without_inactive(sum(fixed))
+    x = with_ones(*posterior.means(dtype_of(result.U)), fixed)
+    side = SideInformation.of_posterior(posterior, x.width)
+    rows = PosteriorRows(posterior, choice is None or choice.chosen.features, side)
+    return Model(x, Link(settings.loss, intercept), rows, result, PosteriorPredictive(posterior), choice)
 
 
 def run_posterior(
@@ -485,7 +491,7 @@ def warm_start(start: Model | None, problem: Objective, rank: int, sides: Scaled
     """Start from an earlier fit, if its shape and rank match."""
     if start is None or (start.U.shape[0], start.V.shape[0]) != problem.f.measured_shape:
         return None
-    factors = (start.U, start.V) if sides is None else sides.remove_features(start.U, start.V, start.side)
+    factors = (start.U, start.V) if sides is None else sides.remove_features(start.U, start.V, start.rows.side)
     factors = scale_fixed_columns(problem, *factors) if factors and start.offsets else factors
     return Given(*factors) if factors and start.U.shape[1] == rank + problem.kind.fixed_columns else None
 

@@ -9,6 +9,7 @@ from bifactor.data import Names
 from bifactor.data.names import to_python_objects
 from bifactor.errors import InputError
 from bifactor.models.fit import Fit
+from bifactor.models.recommender.rows import click_rows, items_of, without_item_scores
 from bifactor.models.top_k import best_columns, names_with_gaps
 from bifactor.validation import is_count
 
@@ -25,7 +26,7 @@ def contributions(fit: Fit, row: Any, col: Any, n: int) -> tuple[Array, Array, f
         side, name = ("row", row) if i < 0 else ("column", col)
         raise InputError(f"The fit has no {side} named {name!r}. Check the name.")
     (chosen,), (added,) = reasons.of(int(i), np.array([j]), int(n))
-    (score,) = fit.scores(np.array([i]), np.array([j]))
+    (score,) = fit.model.scores(np.array([i]), np.array([j]))
     return fit.cols[chosen], added, float(score - added.sum())
 
 
@@ -33,13 +34,11 @@ class Reasons:
     """Contributions to the scores of columns, for any row of a fit to clicks."""
 
     def __init__(self, fit: Fit):
-        model = fit.model
-        if model.clicks is None or model.ridge is None:
-            raise InputError("Only recommendations from clicks can be explained. Fit a Recommender (--implicit).")
-        self._seen, self._ridge, self._weight = fit.seen, model.ridge, model.clicks.unobserved
-        self._V, self._items = model.without_item_scores().V.astype(np.float64), model.clicks.items
+        model, rows = fit.model, click_rows(fit.model)
+        self._seen, self._ridge, self._weight = fit.seen, rows.ridge, rows.unobserved
+        self._V, self._items = without_item_scores(model).V.astype(np.float64), items_of(model)
         self._asked = model.V[:, self._V.shape[1] :].astype(np.float64)
-        part = model.clicks.part(1)
+        part = rows.part(1)
         self._gram = self._weight * (self._V.T @ (self._V if part is None else part[:, None] * self._V))
 
     def of(self, row: int, columns: Array, n: int) -> tuple[Array, Array]:

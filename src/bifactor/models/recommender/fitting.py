@@ -8,11 +8,14 @@ from bifactor.arrays import to_numpy
 from bifactor.data import Dataset
 from bifactor.errors import InputError
 from bifactor.models.completion.fitting import CompletionSettings, after_choice, run, warm_start
+from bifactor.models.link import Link
 from bifactor.models.model import Model
 from bifactor.models.recommender.hyperparameters import MAX_TRIAL_ENTRIES, Hyperparameters, search_hyperparameters
 from bifactor.models.recommender.item_to_item import Cooccurrence, with_items
 from bifactor.models.recommender.model import clicks_problem, ridge_weights
-from bifactor.models.recommender.settings import ImplicitFeedback
+from bifactor.models.recommender.rows import ClickRows, without_item_scores
+from bifactor.models.recommender.weights import CountsToClicks
+from bifactor.models.rows import WithSideInformation, with_ones
 from bifactor.models.side_information import ScaledFeatures
 
 
@@ -34,15 +37,16 @@ def fit_clicks(data: Dataset, settings: CompletionSettings, start: Model | None,
     best = found.best
     rank = min(*data.shape, settings.n_components or 0)
     sides = ScaledFeatures(data, weights=ridge_weights(data, best.unobserved))
-    clicks = ImplicitFeedback(best.unobserved, tuple(found.tried), found.interrupted)
-    if not sides.none:
-        clicks = replace(clicks, known=data.seen_items().known(data.shape[1]))
-    problem = clicks_problem(data, clicks, best.ridge, sides, settings.executor)
-    init = warm_start(None if start is None else start.without_item_scores(), problem, rank, sides)
-    result = run(problem, rank, settings.solver, init, after_choice(settings, clicks))
+    known = None if sides.none else data.seen_items().known(data.shape[1])
+    clicks = ClickRows(best.ridge, unobserved=best.unobserved, known=known)
+    problem = clicks_problem(data, clicks, sides, settings.executor)
+    init = warm_start(None if start is None else without_item_scores(start), problem, rank, sides)
+    result = run(problem, rank, settings.solver, init, after_choice(settings, found))
     result = result if data.in_memory else replace(result, problem=None)
     U, V, side = sides.add_features(problem.kind.pair(to_numpy(result.U), to_numpy(result.V)))
-    model = Model(settings.loss, 0.0, (0, 0), best.ridge, U, V, result, clicks=clicks, side=side)
+    rows = clicks if side is None else WithSideInformation(clicks, side)
+    link = Link(settings.loss, recoding=CountsToClicks())
+    model = Model(with_ones(U, V, (0, 0)), link, rows, result, search=found)
     if best.item_share == 0:
         return model
     some = data.lines(np.ones(data.shape[0], bool))

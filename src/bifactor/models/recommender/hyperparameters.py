@@ -10,11 +10,14 @@ from bifactor.arrays import Array
 from bifactor.data import Observations
 from bifactor.inits import Given, Init
 from bifactor.models.completion.fitting import CompletionSettings, run
+from bifactor.models.link import Link
 from bifactor.models.model import Model
 from bifactor.models.recommender.item_to_item import Cooccurrence, with_items
 from bifactor.models.recommender.model import ColdUserRecommender, clicks_problem
-from bifactor.models.recommender.settings import ImplicitFeedback, Trial
+from bifactor.models.recommender.rows import ClickRows
+from bifactor.models.recommender.settings import Trial
 from bifactor.models.recommender.weights import chosen_entries
+from bifactor.models.rows import with_ones
 from bifactor.ranking import Split, by_user, evaluate
 from bifactor.running.result import Status
 
@@ -220,14 +223,13 @@ class _Fold:
         return self._judged(with_items(self.model, self.data, self.together, odds, ridge), self.own)
 
     def _model(self, unobserved: float, ridge: float) -> Model:
-        problem = clicks_problem(self.data, ImplicitFeedback(unobserved), ridge)
+        rows = ClickRows(ridge, unobserved=unobserved)
+        problem = clicks_problem(self.data, rows)
         result = run(problem, self.rank, None, self.last, self.settings)
         if result.status is Status.INTERRUPTED:  # an interrupted fit is not a trial
             raise KeyboardInterrupt
         self.last = Given(result.U, result.V)
-        return Model(
-            self.settings.loss, 0.0, (0, 0), ridge, result.U, result.V, result, clicks=ImplicitFeedback(unobserved)
-        )
+        return Model(with_ones(result.U, result.V, (0, 0)), Link(self.settings.loss), rows, result)
 
     def _judged(self, model: Model, own: Array | None = None) -> float:
         return evaluate(ColdUserRecommender(model, own), self.split, RANKING_DEPTH, denominator="k")[

@@ -17,7 +17,8 @@ import numpy as np
 from bifactor.arrays import Array
 from bifactor.data import Observations
 from bifactor.models.model import Model
-from bifactor.models.recommender.settings import ItemToItem
+from bifactor.models.recommender.rows import ItemToItem, WithItemScores
+from bifactor.models.rows import with_ones
 from bifactor.operators import Entries
 from bifactor.svd import truncated_svd
 
@@ -64,10 +65,9 @@ class Cooccurrence:
 
 def with_items(model: Model, data: Observations, found: Cooccurrence, odds: float, ridge: float) -> Model:
     """A model of clicks with item-to-item scores added to its own, weighted `odds` to 1."""
-    assert model.clicks is not None
     carried, asked = found.regression(ridge)
     share = odds / (1 + odds)
     items = ItemToItem(share, ridge, carried)
-    U = np.hstack([model.U, items.rows(data)])
+    rows = WithItemScores(model.rows, items)
     V = np.hstack([(1 - share) * model.V, share * asked]).astype(model.V.dtype)
-    return replace(model, U=U.astype(model.U.dtype), V=V, clicks=replace(model.clicks, items=items))
+    return replace(model, factors=with_ones(rows.joined(model.U, data), V, (0, 0)), rows=rows)

@@ -12,7 +12,7 @@ from bifactor.errors import InputError
 from bifactor.executors import Executor
 from bifactor.losses import Squared
 from bifactor.models.model import Model
-from bifactor.models.recommender.settings import ImplicitFeedback
+from bifactor.models.recommender.rows import ClickRows, WithItemScores
 from bifactor.models.recommender.weights import chosen_entries
 from bifactor.models.side_information import ScaledFeatures
 from bifactor.models.top_k import best_columns
@@ -24,17 +24,16 @@ from bifactor.ranking import Split, by_entry, evaluate
 
 def clicks_problem(
     data: Dataset,
-    clicks: ImplicitFeedback,
-    ridge: float,
+    rows: ClickRows,
     sides: ScaledFeatures | None = None,
     executor: Executor | None = None,
 ) -> Objective:
     f = data.bind(Squared(), executor=executor)
-    rows, cols = ridge_weights(data, clicks.unobserved)
+    a, b = ridge_weights(data, rows.unobserved)
     if sides is not None:
-        f, rows, cols = sides.wrap(f), sides.weights(0, rows), sides.weights(1, cols)
-    penalty = Ridge(ridge, rows=rows, cols=cols) if ridge > 0 else None
-    return objective_of(f, penalty) + all_cells(clicks.unobserved, clicks.part(0), clicks.part(1))
+        f, a, b = sides.wrap(f), sides.weights(0, a), sides.weights(1, b)
+    penalty = Ridge(rows.ridge, rows=a, cols=b) if rows.ridge > 0 else None
+    return objective_of(f, penalty) + all_cells(rows.unobserved, rows.part(0), rows.part(1))
 
 
 def ridge_weights(data: Dataset, unobserved: float) -> tuple[Array, Array]:
@@ -54,7 +53,10 @@ class ColdUserRecommender:
     def factors(self, rows: sparse.csr_array, features: sparse.csr_array | None = None) -> Array:
         """Factors for each row of weighted choices, with optional features."""
         data = replace(chosen_entries(rows), row_features=features)
-        return self.model.rows(data) if self.own is None else self.model.with_item_scores(self.own, data)
+        if self.own is None:
+            return self.model.fold_in(data).factors
+        assert isinstance(self.model.rows, WithItemScores)
+        return self.model.rows.joined(self.own, data)
 
     def recommend(self, rows: sparse.csr_array, n: int, /) -> tuple[Array, Array]:
         """The n best columns for each row of weighted choices that are not among these."""

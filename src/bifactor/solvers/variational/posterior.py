@@ -299,6 +299,11 @@ class Posterior:
         sizes = [np.mean(part.means[:, fixed:] ** 2, axis=0) if len(part) else 0.0 for part in (self.rows, self.cols)]
         return np.asarray(sizes[0] * sizes[1] >= LIVES * self.variance / self.weight)
 
+    def without_inactive(self, fixed: int) -> "Posterior":
+        """The posterior without the components, after the fixed columns and their partners, that explain nothing."""
+        stay = np.concatenate([np.ones(fixed, bool), self.active_components(fixed)])
+        return self if stay.all() else replace(self, rows=self.rows.columns(stay), cols=self.cols.columns(stay))
+
     def fold_in(self, problem: Problem, side: int = 0, features: Any = None) -> Gaussians:
         """The posterior of new rows (`side` 0) or columns (1) from their entries, while the other factor is fixed.
 
