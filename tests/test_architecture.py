@@ -44,10 +44,10 @@ FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 
 PUBLIC = {
     "bifactor": (
-        "FactorAnalysis Function History ImageCompletion LogisticPCA MatrixCompletion Objective OneBitCompletion "
-        "PoissonPCA Problem Recommender Result StateTomography Status TableImputer all_cells load solve threads "
-        "anndata data errors estimators executors extend inits losses metrics models operators penalties plots ranking "
-        "solvers steps testing"
+        "Certificate FactorAnalysis Function History ImageCompletion LogisticPCA MatrixCompletion Memory Objective "
+        "OneBitCompletion PoissonPCA Posterior Problem Recommender Result StateTomography Status TableImputer "
+        "all_cells load solve threads anndata data errors estimators executors extend inits losses metrics models "
+        "operators penalties plots ranking solvers steps testing"
     ),
     "bifactor.anndata": "pca",
     "bifactor.extend": (
@@ -83,7 +83,7 @@ PUBLIC = {
     "bifactor.plots": (
         "ConvergenceDisplay ImageDisplay ObservedPredictedDisplay RankPathDisplay ScreeDisplay SpectrumDisplay"
     ),
-    "bifactor.models": "Fit Model load",
+    "bifactor.models": "Fit Link Model Prediction PredictiveDistribution RowModel load",
     "bifactor.ranking": (
         "Difference Evaluation Recommends Split average_precision by_entry by_time by_user coverage evaluate hit_rate "
         "interval judge ndcg popularity_share precision recall reciprocal_rank"

@@ -37,10 +37,13 @@ if TYPE_CHECKING:
     from bifactor.problems import Function as Function
     from bifactor.problems import Objective as Objective
     from bifactor.problems import Problem as Problem
+    from bifactor.running.certificate import Certificate as Certificate
+    from bifactor.running.memory import Memory as Memory
     from bifactor.running.result import History as History
     from bifactor.running.result import Result as Result
     from bifactor.running.result import Status as Status
     from bifactor.running.solve import solve as solve
+    from bifactor.solvers.variational.posterior import Posterior as Posterior
 
 _ROOMS = "anndata data errors estimators executors extend inits losses metrics models operators penalties plots "
 _ROOMS += "ranking solvers steps testing"
@@ -54,6 +57,9 @@ if not TYPE_CHECKING:  # otherwise a misspelt name would be of type Any
             **dict.fromkeys(_ESTIMATORS.split(), "estimators"),
             **dict.fromkeys(("Function", "Objective", "Problem"), "problems"),
             **dict.fromkeys(("History", "Result", "Status"), "running.result"),
+            "Certificate": "running.certificate",
+            "Memory": "running.memory",
+            "Posterior": "solvers.variational.posterior",
             "all_cells": "operators.all_cells",
             "load": "models",
             "solve": "running.solve",

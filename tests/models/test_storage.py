@@ -80,7 +80,7 @@ def same(a, b):
         (a.model.V, b.model.V),
         (a.seen.starts, b.seen.starts),
         (a.seen.columns, b.seen.columns),
-        (np.array([a.model.link.intercept, a.model.rows.ridge]), np.array([b.model.link.intercept, b.model.rows.ridge])),
+        tuple(np.array([fit.model.link.intercept, fit.model.rows.ridge]) for fit in (a, b)),
     ):
         assert one.dtype == two.dtype
         np.testing.assert_array_equal(one, two)

@@ -57,6 +57,24 @@ result = bf.solve(bf.Problem("squared", entries, truth[rows, cols]), rank=2, rng
 print(result.status is bf.Status.MAX_ITER)  # True
 print(result.status)  # a sentence that says what to try
 
+# --- Certificate ---
+problem = bf.Problem("squared", entries, truth[rows, cols], penalty=bf.penalties.Ridge(1.0))
+certificate = bf.solve(problem, rank=5, rng=0, tol=1e-10).certificate
+assert isinstance(certificate, bf.Certificate)
+print(certificate, certificate.optimal(1e-3))
+
+# --- Memory ---
+memory = bf.Problem("squared", entries, truth[rows, cols]).memory(rank=2)
+print(isinstance(memory, bf.Memory), memory.total)
+
+# --- Posterior ---
+result = bf.solve(
+    bf.Problem("squared", entries, truth[rows, cols]), 2, bf.solvers.Variational(), rng=0
+)
+posterior = result.posterior
+assert isinstance(posterior, bf.Posterior)
+print(posterior.std(np.array([0]), np.array([1])))
+
 # --- threads ---
 with bf.threads(1):
     result = bf.solve(bf.Problem("squared", entries, truth[rows, cols]), rank=2, rng=0)

@@ -338,7 +338,7 @@ class MatrixEstimator(CardMixin, FromStore, LongFormMixin, CallbackSupportMixin,
             return self.fit_.at(rows, cols, unknown)
         i, j = (np.atleast_1d(np.asarray(side)) for side in (rows, cols))
         i, j = np.broadcast_arrays(i, j) if 1 in (i.size, j.size) else (i, j)
-        cells = places(i, j, self.model_.result.shape) if i.size or j.size else (i, j)
+        cells = places(i, j, self.model_.factors.shape) if i.size or j.size else (i, j)
         return Prediction(self.model_, cells, single=np.ndim(rows) == np.ndim(cols) == 0)
 
     def _has_pairs(self, header: list[str] | None) -> bool:

@@ -88,7 +88,7 @@ def choose_rank(data: Measurements, how: TomographySettings) -> RankChoice:
     if size < 2 * FOLDS:
         return RankChoice(full, {})
     folds = np.array_split(np.random.default_rng(how.seed).permutation(size), FOLDS)
-    told: dict[int, Prediction] = {}
+    told: dict[int, HeldOutLikelihood] = {}
     best, interrupted = full, False
     for rank in (2**k for k in range(data.n_qubits + 1)):
         found = predict_held_out(data, rank, folds, replace(how, tol=max(how.tol, LOOSE)))
@@ -104,7 +104,7 @@ def choose_rank(data: Measurements, how: TomographySettings) -> RankChoice:
 
 
 @dataclass(frozen=True, eq=False)
-class Prediction:
+class HeldOutLikelihood:
     """Log-likelihoods of held-out settings or strings, and whether fits explained the others."""
 
     values: Array
@@ -113,8 +113,8 @@ class Prediction:
 
 def predict_held_out(
     data: Measurements, rank: int, folds: Sequence[Array], how: TomographySettings
-) -> Prediction | None:
-    """Predictions by fits of one rank, each to all but one of the folds; None after Ctrl-C."""
+) -> HeldOutLikelihood | None:
+    """Likelihoods under fits of one rank, each to all but one of the folds; None after Ctrl-C."""
     values, explained = np.zeros(len(data.labels)), True
     for held in folds:
         rest = data.part(np.setdiff1d(np.arange(values.size), held))
@@ -124,10 +124,10 @@ def predict_held_out(
         values[held] = data.part(held).log_likelihoods(state.factor)
         fit = rest.goodness_of_fit(state.factor)
         explained = explained and fit is not None and fit.explained
-    return Prediction(values, explained)
+    return HeldOutLikelihood(values, explained)
 
 
-def _as_good_as_the_best(told: dict[int, Prediction]) -> int:
+def _as_good_as_the_best(told: dict[int, HeldOutLikelihood]) -> int:
     """The lowest rank that predicts and explains as well as the best, up to one standard error of the difference."""
     best = max(told, key=lambda rank: told[rank].values.sum())
     for rank, one in told.items():
