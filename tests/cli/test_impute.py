@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from bifactor.cli.main import main
+from bifactor.models.factor_analysis.updates import BlockedTable
 
 
 @pytest.fixture
@@ -53,9 +54,31 @@ def test_holes_are_filled_and_the_rest_is_as_it_was(table):
                 assert a == b
 
 
+@pytest.mark.parametrize("name", ["table.csv", "table.parquet"])
+def test_ctrl_c_writes_the_best_so_far(table, monkeypatch, name):
+    if name.endswith("parquet"):
+        pd.read_csv("table.csv").to_parquet(name)
+    collect, passes = BlockedTable.collect, []
+
+    def interrupted(*arguments):
+        passes.append(arguments)
+        if len(passes) == 4:
+            raise KeyboardInterrupt
+        return collect(*arguments)
+
+    monkeypatch.setattr(BlockedTable, "collect", interrupted)
+    output = f"full{Path(name).suffix}"
+    answer = json.loads(invoke(name, "-o", output, "--json", code=130).stdout)
+    assert answer["status"] == "INTERRUPTED"
+    assert any("interrupted from the keyboard: the best iterate so far" in note for note in answer["notes"])
+    assert answer["filled"] == table[1].sum()
+    assert Path(output).exists()
+
+
 def test_json_keep_and_gzip(table):
     answer = json.loads(invoke("table.csv", "--keep", "a", "--effort", "fast", "-o", "full.csv.gz", "--json").stdout)
     assert answer["filled"] == table[1][:, 1:].sum()
+    assert answer["status"] == "SETTLED"
     assert answer["left"] == table[1][:, 0].sum() + 60
     told = {column["name"]: column for column in answer["columns"]}
     assert [name for name, column in told.items() if column["kind"] == "keep"] == ["id", "a", "empty"]

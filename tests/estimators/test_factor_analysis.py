@@ -16,6 +16,7 @@ from sklearn.utils import estimator_checks
 
 import bifactor as bf
 from bifactor.errors import InputError
+from bifactor.models.factor_analysis.updates import BlockedTable
 
 CASES = {"auto": bf.FactorAnalysis(), "two": bf.FactorAnalysis(2), "one noise": bf.FactorAnalysis(1, noise="one")}
 
@@ -184,11 +185,33 @@ def test_callbacks_see_every_round(table):
         warnings.simplefilter("error")
         model = bf.FactorAnalysis(2).set_callbacks(counter).fit(table)
     assert counter.rounds == model.n_iter_ == 3
+    assert model.result_.status is bf.Status.CALLBACK
 
 
 def test_a_fit_that_stops_early_says_so(table):
     with pytest.warns(ConvergenceWarning, match="after 3 rounds"):
-        bf.FactorAnalysis(2, max_iter=3).fit(table)
+        model = bf.FactorAnalysis(2, max_iter=3).fit(table)
+    assert model.result_.status is bf.Status.MAX_ITER
+    assert bf.FactorAnalysis(2).fit(table).result_.status.converged
+
+
+def test_ctrl_c_keeps_the_best_so_far(table, monkeypatch):
+    with pytest.warns(ConvergenceWarning, match="after 3 rounds"):
+        wanted = bf.FactorAnalysis(2, max_iter=3).fit(table)
+    collect, passes = BlockedTable.collect, []
+
+    def interrupted(table, columns):
+        passes.append(columns)
+        if len(passes) == 5:
+            raise KeyboardInterrupt
+        return collect(table, columns)
+
+    monkeypatch.setattr(BlockedTable, "collect", interrupted)
+    with pytest.warns(ConvergenceWarning, match="ended in round 4: interrupted from the keyboard"):
+        model = bf.FactorAnalysis(2).fit(table)
+    assert model.result_.status is bf.Status.INTERRUPTED
+    np.testing.assert_array_equal(model.components_, wanted.components_)
+    assert "interrupted" in model._repr_html_()
 
 
 @pytest.mark.parametrize(

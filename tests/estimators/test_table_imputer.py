@@ -17,6 +17,9 @@ from sklearn.preprocessing import OneHotEncoder
 
 import bifactor as bf
 from bifactor.errors import InputError
+from bifactor.models.factor_analysis.updates import BlockedTable
+from bifactor.models.imputation.forests import Forests
+from bifactor.models.imputation.stacking import Stack
 
 N = 60
 
@@ -553,7 +556,62 @@ def test_unfitted_and_unconverged():
     with pytest.raises(NotFittedError):
         bf.TableImputer().transform(X)
     with pytest.warns(ConvergenceWarning, match="max_iter=1 rounds"):
-        bf.TableImputer(max_iter=1, tol=1e-9).fit(X)
+        model = bf.TableImputer(max_iter=1, tol=1e-9).fit(X)
+    assert model.status_ is bf.Status.MAX_ITER
+
+
+def pressed(owner, name, at):
+    """The function of this name, during whose `at`-th call Ctrl-C is pressed."""
+    function, calls = getattr(owner, name), []
+
+    def interrupted(*arguments):
+        calls.append(arguments)
+        if len(calls) == at:
+            raise KeyboardInterrupt
+        return function(*arguments)
+
+    return interrupted
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "at", "factors"),
+    [
+        (BlockedTable, "collect", 4, 1),
+        (Forests, "of", 1, 2),
+        (Stack, "of", 1, 2),
+    ],
+    ids=["rounds", "forests", "stack"],
+)
+def test_ctrl_c_keeps_what_there_is(owner, name, at, factors, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 2)) @ rng.standard_normal((2, 6)) + 0.1 * rng.standard_normal((300, 6))
+    shown = np.where(rng.random(X.shape) < 0.2, np.nan, X)
+    monkeypatch.setattr(owner, name, pressed(owner, name, at))
+    with pytest.warns(ConvergenceWarning, match="interrupted from the keyboard"):
+        model = bf.TableImputer(random_state=0).fit(shown)
+    assert model.status_ is bf.Status.INTERRUPTED
+    assert len(model.results_) == factors
+    assert sum(result.n_iter for result in model.results_) == model.n_iter_
+    full = model.transform(shown)
+    assert np.sqrt(np.mean((full - X)[np.isnan(shown)] ** 2)) < 0.5
+    assert np.all(np.isfinite(model.sample(shown, 2, random_state=0)))
+
+
+def test_ctrl_c_before_the_second_model_has_a_round_keeps_the_first(monkeypatch):
+    X = np.random.default_rng(0).standard_normal((60, 5))
+    X[::4, 1] = np.nan
+    plain = bf.TableImputer(effort="fast", random_state=0).fit(X)
+    monkeypatch.setattr(BlockedTable, "collect", pressed(BlockedTable, "collect", plain.n_iter_ + 2))
+    with pytest.warns(ConvergenceWarning, match="interrupted from the keyboard"):
+        model = bf.TableImputer(random_state=0).fit(X)
+    assert model.status_ is bf.Status.INTERRUPTED
+    np.testing.assert_array_equal(model.transform(X), plain.transform(X))
+
+
+def test_ctrl_c_before_the_first_round_is_raised(monkeypatch):
+    monkeypatch.setattr(BlockedTable, "collect", pressed(BlockedTable, "collect", 1))
+    with pytest.raises(KeyboardInterrupt):
+        bf.TableImputer().fit(np.random.default_rng(0).standard_normal((20, 3)))
 
 
 def test_draws_have_the_zeros_that_a_column_has():

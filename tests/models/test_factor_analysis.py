@@ -83,8 +83,7 @@ def without_doubt(model):
         model.noise,
         model.precisions,
         model.bound,
-        model.n_iter,
-        model.converged,
+        model.result,
     )
 
 
@@ -394,11 +393,75 @@ def test_the_end():
     rounds = []
     stopped = fit_factors(Y, on_round=lambda k, value, change: rounds.append((k, change)) or k == 3)
     assert [k for k, _ in rounds] == [1, 2, 3]
-    assert stopped.n_iter == 3
-    assert not stopped.converged
+    assert (stopped.result.n_iter, stopped.result.status) == (3, bf.Status.CALLBACK)
     assert rounds[-1][1] < rounds[0][1]
-    assert fit_factors(Y, max_iter=2).n_iter == 2
-    assert fit_factors(Y, max_iter=500, tol=1e-6).converged
+    short = fit_factors(Y, max_iter=2).result
+    assert (short.n_iter, short.status) == (2, bf.Status.MAX_ITER)
+    assert fit_factors(Y, max_iter=500, tol=1e-6).result.status is bf.Status.SETTLED
+
+
+@pytest.mark.parametrize("sample", [None, 200])
+def test_the_history_has_a_line_for_each_round(sample):
+    seen = []
+    result = fit_factors(TABLES["planted"], sample=sample, on_round=lambda *line: seen.append(line)).result
+    np.testing.assert_array_equal(np.column_stack([result.iteration, result.bound, result.change]), seen)
+    assert result.iteration[-1] == result.n_iter
+    assert np.all(np.diff(result.seconds) >= 0)
+    assert repr(result).startswith(f"FactorResult: SETTLED after {result.n_iter} rounds\n")
+    assert "svg" in result._repr_html_()
+
+
+def interrupted_pass(at):
+    """A pass over a table during which Ctrl-C is pressed, the `at`-th one."""
+    collect, passes = BlockedTable.collect, []
+
+    def interrupted(table, columns):
+        passes.append(columns)
+        if len(passes) == at:
+            raise KeyboardInterrupt
+        return collect(table, columns)
+
+    return interrupted
+
+
+@pytest.mark.parametrize(("rounds", "sample"), [(1, None), (4, None), (3, 200), (16, 200)])
+def test_ctrl_c_keeps_the_best_so_far(rounds, sample, monkeypatch):
+    Y = TABLES["planted"]
+    wanted = fit_factors(Y, sample=sample, tol=0, max_iter=12, on_round=lambda k, *_: k == rounds)
+    monkeypatch.setattr(BlockedTable, "collect", interrupted_pass(rounds + 2 + (sample is not None and rounds > 12)))
+    model = fit_factors(Y, sample=sample, tol=0, max_iter=12)
+    assert (model.result.status, model.result.n_iter) == (bf.Status.INTERRUPTED, rounds + 1)
+    np.testing.assert_array_equal(model.result.bound, wanted.result.bound)
+    np.testing.assert_array_equal(model.covariances, wanted.covariances)
+    assert model.bound == wanted.bound
+
+
+@pytest.mark.parametrize("at", [1, 2])
+def test_ctrl_c_before_the_first_round_is_raised(at, monkeypatch):
+    monkeypatch.setattr(BlockedTable, "collect", interrupted_pass(at))
+    with pytest.raises(KeyboardInterrupt):
+        fit_factors(TABLES["planted"])
+
+
+def test_ctrl_c_while_the_rank_is_chosen_is_raised(monkeypatch):
+    monkeypatch.setattr(BlockedTable, "collect", interrupted_pass(8))
+    with pytest.raises(KeyboardInterrupt):
+        best_rank(TABLES["planted"])
+
+
+def test_a_matrix_that_cannot_be_decomposed_ends_the_fit_with_the_best_so_far(monkeypatch):
+    Y = TABLES["planted"]
+    wanted = fit_factors(Y, on_round=lambda k, *_: k == 4)
+
+    def broken(table, state, sums, age, one_noise):
+        if age == 4:
+            raise np.linalg.LinAlgError("Matrix is not positive definite")
+        return update_columns(table, state, sums, age, one_noise)
+
+    monkeypatch.setattr("bifactor.models.factor_analysis.fit.update_columns", broken)
+    model = fit_factors(Y)
+    assert model.result.status is bf.Status.DIVERGED
+    np.testing.assert_array_equal(model.loadings, wanted.loadings)
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import click
 
 from bifactor.cli import monitor
 from bifactor.cli.options import INPUT, force_option, json_option, safe, safe_cells_option, seed_option
+from bifactor.cli.output import code_of, print_result
 from bifactor.cli.output import notes as noted
-from bifactor.cli.output import print_result
 from bifactor.data.column_types import KEEP, KINDS, NUMBER, ORDINAL, ColumnHint, ColumnSpec
 from bifactor.data.columns import parquet_columns
 from bifactor.data.text import require_file
@@ -21,6 +21,7 @@ from bifactor.models.completion.fitting import seed_of
 from bifactor.models.imputation.model import EFFORTS, FULL, ROUNDS, FittedTable, metric_of
 from bifactor.models.imputation.text import TextTable, names_rows
 from bifactor.running.files import new_file, opened, require_free
+from bifactor.running.result import Status
 from bifactor.validation import pluralize
 
 EXAMPLES = """\b
@@ -120,6 +121,8 @@ def _fill_text(table: Path, said: dict[str, str], effort: str, seed: int, delimi
         told = sheet.fill(columns)
     if unfilled := sheet.unfilled(said):
         warnings.warn(unfilled, UserWarning, stacklevel=2)
+    if sheet.model.status is Status.INTERRUPTED:
+        warnings.warn(f"The fit was {Status.INTERRUPTED}.", UserWarning, stacklevel=2)
     for name, (holes, values) in zip(text.header, told, strict=True):
         if holes.any():
             text.fill(name, holes, values)
@@ -198,7 +201,8 @@ def _tell(filled: Filled, notes: list[str], output: Path) -> None:
     lines += [*noted(notes), ("written", str(output))]
     rows = sheet.known[0] + sheet.holes[0]
     answer = {"output": str(output), "rows": rows, "filled": total, "left": left, "columns": columns, "notes": notes}
-    print_result(answer, [*first, *lines])
+    answer |= {"status": sheet.model.status.name}
+    print_result(answer, [*first, *lines], code_of(sheet.model.status))
 
 
 def _words(form: ColumnSpec, holes: int, count: int, score: Any) -> str:

@@ -40,7 +40,7 @@ from bifactor.models.metrics import deviance_explained, left_out_scores, mean_no
 from bifactor.models.model import Model, Prediction
 from bifactor.models.partial_fit import update_model
 from bifactor.operators.entries import places
-from bifactor.running.result import Status, run_card
+from bifactor.running.result import Status, run_card, status_line
 from bifactor.validation import is_count, require_flag, require_instance
 
 
@@ -193,7 +193,8 @@ def factors_card(estimator: Any) -> str:
         bar_chart(variances, "component", "variance explained", CARD),
         bar_chart(estimator.noise_variance_, "column", "noise variance", CARD),
     ]
-    return card("FactorAnalysis, fitted", "", figures(shown), charts(*pictures))
+    status = status_line(estimator.result_.status)
+    return card("FactorAnalysis, fitted", "", status, figures(shown), charts(*pictures, *estimator.result_.pictures()))
 
 
 def table_card(estimator: Any) -> str:
@@ -205,7 +206,7 @@ def table_card(estimator: Any) -> str:
     more = f" The first {COLUMNS} columns are shown." if len(lines) > COLUMNS else ""
     detail = f"Error of hidden cells, and that of a constant prediction.{more}"
     listed = table(("column", "kind", "metric", "error", "baseline"), lines[:COLUMNS])
-    return card("TableImputer, fitted", detail, listed)
+    return card("TableImputer, fitted", detail, status_line(estimator.status_), listed)
 
 
 def picture_card(doubt: Array) -> str:

@@ -17,6 +17,7 @@ from bifactor.estimators.validation import validate_factors, validate_table
 from bifactor.kernels.threading import threads
 from bifactor.models.completion.fitting import seed_of
 from bifactor.models.factor_analysis.fit import FactorModel, best_rank, check_settings, fit_factors
+from bifactor.running.result import Status
 from bifactor.validation import is_count
 
 ROUGH = 1e-2
@@ -62,6 +63,10 @@ class FactorAnalysis(CardMixin, CallbackSupportMixin, ClassNamePrefixFeaturesOut
         Lower bound of the log evidence, which can be compared between settings.
     model_ : FactorModel
         The fit to standardised columns, with its posterior.
+    result_ : FactorResult
+        `status`, a `Status`, and for each round its `iteration`, `bound` (of standardised columns), `change` and
+        `seconds`. Ctrl-C ends the rounds and keeps the best fit so far; before the first round, and while "auto"
+        chooses the number of components, it raises `KeyboardInterrupt`.
     center_, scale_ : arrays
         Shift and scale that standardised the columns.
     n_iter_, n_features_in_, feature_names_in_
@@ -123,7 +128,7 @@ class FactorAnalysis(CardMixin, CallbackSupportMixin, ClassNamePrefixFeaturesOut
         self.components_ = model.loadings.T * self.scale_
         self.mean_ = self.center_ + model.mean * self.scale_
         self.noise_variance_ = model.noise * self.scale_**2
-        self.n_components_, self.n_iter_ = len(model.precisions), model.n_iter
+        self.n_components_, self.n_iter_, self.result_ = len(model.precisions), model.result.n_iter, model.result
         self.bound_ = model.bound - float(np.sum(~np.isnan(table) * np.log(self.scale_)))
         return self
 
@@ -171,17 +176,14 @@ class FactorAnalysis(CardMixin, CallbackSupportMixin, ClassNamePrefixFeaturesOut
         rank, settings = self.n_components, dict[str, Any](noise=self.noise, max_iter=self.max_iter)
         if isinstance(rank, str):
             rank = best_rank(Y, seed=seed, tol=max(self.tol, ROUGH), **settings)
-        stopped = []
-
-        def on_round(number: int, bound: float, change: float) -> bool:
-            if look is not None and look():
-                stopped.append(number)
-            return bool(stopped)
-
+        on_round = None if look is None else lambda *_: look()
         model = fit_factors(Y, rank, tol=self.tol, on_round=on_round, **settings)
-        if not model.converged and not stopped and self.tol > 0:
-            said = f"The fit stopped after {model.n_iter} rounds without convergence. Increase max_iter or tol."
+        status, n_iter = model.result.status, model.result.n_iter
+        if status is Status.MAX_ITER and self.tol > 0:
+            said = f"The fit stopped after {n_iter} rounds without convergence. Increase max_iter or tol."
             warnings.warn(said, ConvergenceWarning, stacklevel=2)
+        elif status in (Status.INTERRUPTED, Status.DIVERGED):
+            warnings.warn(f"The fit ended in round {n_iter}: {status}.", ConvergenceWarning, stacklevel=2)
         return model
 
     def _table(self, X: Any) -> Array:

@@ -21,6 +21,7 @@ from bifactor.estimators.validation import frame_header, table_error, validate_t
 from bifactor.models.completion.fitting import seed_of
 from bifactor.models.imputation.frames import as_objects, cells_of, declared, fill_column, like_of, object_cells
 from bifactor.models.imputation.model import EFFORTS, FULL, ROUNDS, TOLERANCE, FittedTable, metric_of, require_tolerance
+from bifactor.running.result import Status
 from bifactor.validation import is_count, require_flag
 
 Told = list[tuple[Array, Array]]
@@ -247,6 +248,11 @@ class TableImputer(CardMixin, CallbackSupportMixin, TransformerMixin, BaseEstima
         For each column that varies: `metric` (for grades, in levels), the `error` of hidden cells, and its `baseline`
         with the mean, the median or the most frequent level as the prediction, which also fills a column, within its
         bounds, if predictions are not better. For times, both are in days.
+    status_ : Status
+        How the fit ended. Ctrl-C keeps the factors so far and leaves out forests; before the first round it raises
+        `KeyboardInterrupt`.
+    results_ : tuple of FactorResult
+        The rounds of the factor models, of numbers and of normal scores, as for `FactorAnalysis`.
     n_iter_ : int
         Number of rounds of both factor models.
     n_features_in_, feature_names_in_
@@ -292,18 +298,13 @@ class TableImputer(CardMixin, CallbackSupportMixin, TransformerMixin, BaseEstima
             "max_iter": self.max_iter,
             "tol": self.tol,
         }
-        stopped = False
 
         def fit(look: Look | None) -> FittedTable:
-            def on_round(*_: Any) -> bool:
-                nonlocal stopped
-                stopped = look is not None and look()
-                return stopped
-
+            on_round = lambda *_: look is not None and look()  # noqa: E731
             return FittedTable.fit(forms, cells, self.bounds, **options, on_round=on_round)
 
         self.sheet_ = run_watched(self, X, 2 * self.max_iter, fit)
-        self._note(stopped, told)
+        self._note(told)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -367,7 +368,7 @@ class TableImputer(CardMixin, CallbackSupportMixin, TransformerMixin, BaseEstima
                 raise InputError(f"columns names {name!r}, which is not a column of X. Choose from {some}.")
         return {name: ColumnHint.of(name, said) for name, said in given.items()}
 
-    def _note(self, stopped: bool, told: dict[Any, ColumnHint]) -> None:
+    def _note(self, told: dict[Any, ColumnHint]) -> None:
         """Set the public attributes of the fit."""
         sheet = self.sheet_
         self.kinds_ = {form.name: form.kind for form in sheet.forms}
@@ -386,13 +387,13 @@ class TableImputer(CardMixin, CallbackSupportMixin, TransformerMixin, BaseEstima
         if unfilled := sheet.unfilled(told):
             warnings.warn(unfilled, UserWarning, stacklevel=3)
         factors = None if sheet.model.predictor is None else sheet.model.predictor.factors
-        self.n_iter_ = 0 if factors is None else factors.n_iter
-        if factors is not None and not factors.converged and not stopped:
-            warnings.warn(
-                f"The fit reached max_iter={self.max_iter} rounds without convergence. Increase max_iter or tol.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+        self.results_ = () if factors is None else factors.results
+        self.n_iter_, self.status_ = sum(result.n_iter for result in self.results_), sheet.model.status
+        if self.status_ is Status.MAX_ITER:
+            said = f"The fit reached max_iter={self.max_iter} rounds without convergence. Increase max_iter or tol."
+            warnings.warn(said, ConvergenceWarning, stacklevel=3)
+        elif self.status_ in (Status.INTERRUPTED, Status.DIVERGED):
+            warnings.warn(f"The fit ended in round {self.n_iter_}: {self.status_}.", ConvergenceWarning, stacklevel=3)
 
     def _card(self) -> str:
         return table_card(self) if hasattr(self, "sheet_") else ""

@@ -1,4 +1,4 @@
-"""The loop: start, step, stop, record, report. No other loop over iterations exists in the library."""
+"""A run: start, step, stop, record, report. Its loop is `iterate`."""
 
 import os
 import time
@@ -21,6 +21,7 @@ from bifactor.problems.function import Function
 from bifactor.problems.objective import Objective, Problem
 from bifactor.problems.state import State
 from bifactor.running.checkpoint import Checkpoint
+from bifactor.running.iterate import TOO_LARGE, iterate
 from bifactor.running.progress import progress_bar
 from bifactor.running.rank_selection import rank_path
 from bifactor.running.record import RunRecord
@@ -30,9 +31,6 @@ from bifactor.running.stopping import Stopping, gradient_is_small
 from bifactor.solvers import PCG, Solver
 from bifactor.solvers.default import default_solver
 from bifactor.validation import require_instance, require_rank
-
-TOO_LARGE = (np.linalg.LinAlgError, OverflowError)
-"""What is raised if factors are so large that their Gram matrices are not finite."""
 
 Callback = Callable[[int, State], bool | None]
 
@@ -147,9 +145,8 @@ def _iterate(
     before = run.records[-1].seconds
     started = time.perf_counter() - before
     tested = stopping.at_precision(epsilon(run.state.U))
-    status = tested.check(run, before)
 
-    def turn() -> Status | None:
+    def step() -> Status | None:
         run.state = solver.prepare(problem, run.state)
         state = solver.step(problem, run.state)
         seconds = time.perf_counter() - started
@@ -159,26 +156,21 @@ def _iterate(
             return Status.CALLBACK
         return tested.check(run, seconds)
 
-    try:
-        while status is None:
-            try:
-                status = turn()
-                secured.keep(run, now=status is not None)
-            except LostError as lost:
-                secured.recover(run, lost)
-                status = None
-                continue
-            store.save(secured.local(run), status)
-            show(run)
-        ended = status
-        status = secured.retry(run, lambda: _proven(problem, solver, run, ended))
-    except KeyboardInterrupt:
-        status = Status.INTERRUPTED
-        store.save(run, status)
-    except TOO_LARGE:
-        status = Status.DIVERGED
-        store.save(run, status)
-    return status
+    def turn() -> Status | None:
+        try:
+            status = step()
+            secured.keep(run, now=status is not None)
+        except LostError as lost:
+            secured.recover(run, lost)
+            return None
+        store.save(secured.local(run), status)
+        show(run)
+        return status
+
+    def prove(status: Status) -> Status:
+        return secured.retry(run, lambda: _proven(problem, solver, run, status))
+
+    return iterate(turn, tested.check(run, before), prove, lambda status: store.save(run, status))
 
 
 def _proven(problem: Objective, solver: Solver, run: RunRecord, status: Status) -> Status:

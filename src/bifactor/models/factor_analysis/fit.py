@@ -1,5 +1,6 @@
 """Factor analysis of a table with missing entries, by variational Bayes."""
 
+import time
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -10,6 +11,7 @@ from bifactor.errors import InputError
 from bifactor.kernels.threading import blas_at_most
 from bifactor.models.factor_analysis.lanes_reference import matrices
 from bifactor.models.factor_analysis.model import FactorModel as FactorModel
+from bifactor.models.factor_analysis.model import FactorResult as FactorResult
 from bifactor.models.factor_analysis.model import RowPosterior as RowPosterior
 from bifactor.models.factor_analysis.model import checked_table
 from bifactor.models.factor_analysis.updates import (
@@ -23,6 +25,8 @@ from bifactor.models.factor_analysis.updates import (
     start,
     update_columns,
 )
+from bifactor.running.iterate import iterate
+from bifactor.running.result import Status
 from bifactor.validation import is_at_least_zero, is_count, require_rank, require_seed
 
 LARGEST_RANK = 30
@@ -71,6 +75,12 @@ def fit_factors(
     on_round : callable, optional
         Called after each round with its number, the bound and the change of predictions; during rounds on a sample, the
         bound is that of its rows. Rejected rounds are counted but not reported. The fit ends if it returns True.
+
+    Returns
+    -------
+    FactorModel
+        The best fit so far if Ctrl-C ended the rounds; before the first round is complete, it raises
+        `KeyboardInterrupt`.
     """
     Y = checked_table(Y)
     check_settings(noise, max_iter, tol)
@@ -87,15 +97,15 @@ def fit_factors(
     rank = max(0, min(LARGEST_RANK, n - 1, q - 1)) if rank is None else min(require_rank(rank, known.shape, 0), n, q)
     with blas_at_most(1):
         fit = _Fit(noise == "one", tol, on_round)
-        state = None
         if sample is not None and sample < n:
             some = np.sort(np.random.default_rng(seed).choice(n, sample, replace=False))
             part = BlockedTable(Y[some])
-            state = fit.rounds(part, start(part, min(rank, sample), fit.one_noise), max_iter)
-        table = BlockedTable(Y)
-        left = max_iter if state is None else min(ROUNDS_ON_ALL, max_iter)
-        state = fit.rounds(table, start(table, rank, fit.one_noise) if state is None else state, left)
-        return _model(*sort_components(state, fit.bound), fit, columns)
+            fit.run(part, start(part, min(rank, sample), fit.one_noise), max_iter)
+        if not fit.stopped:
+            table, best = BlockedTable(Y), fit.best
+            first = start(table, rank, fit.one_noise) if best is None else best[0]
+            fit.run(table, first, max_iter if best is None else min(ROUNDS_ON_ALL, max_iter))
+        return _model(*sort_components(*fit.found), fit.result, columns)
 
 
 class _Fit:
@@ -107,35 +117,65 @@ class _Fit:
 
     def __init__(self, one_noise: bool, tol: float, on_round: OnRound | None):
         self.one_noise, self.tol, self.on_round = one_noise, tol, on_round
-        self.bound, self.n_iter, self.converged, self.stopped = -np.inf, 0, False, False
+        self.started, self.status, self.n_iter, self.stopped = time.perf_counter(), Status.MAX_ITER, 0, False
+        self.best: tuple[RoundState, float] | None = None
+        self.records: list[tuple[int, float, float, float]] = []
 
-    def rounds(self, table: BlockedTable, state: RoundState, most: int) -> RoundState:
+    def run(self, table: BlockedTable, state: RoundState, most: int) -> None:
+        """At most `most` rounds over a table."""
+        self.table, self.most, self.age = table, most, 0
+        self.tried = self.safe = state
+        self.bound, self.factor = -np.inf, 1.0
+        self.status = iterate(self._turn)
+        self.stopped |= self.status in (Status.INTERRUPTED, Status.DIVERGED)
+
+    @property
+    def found(self) -> tuple[RoundState, float]:
+        """The best state so far, and its bound."""
+        if self.best is None and self.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        if self.best is None:
+            raise InputError("Y contains values so large that their squares overflow. Rescale it.")
+        return self.best
+
+    @property
+    def result(self) -> FactorResult:
+        columns = np.array(self.records, np.float64).reshape(-1, 4).T
+        return FactorResult(self.status, self.n_iter, columns[0].astype(np.int64), *columns[1:])
+
+    def _turn(self) -> Status | None:
+        """One pass over all rows, which also finds the bound of the state tried, and the next state to try."""
+        sums, status = self.table.collect(self.tried.columns), None
+        value = bound(self.table, self.tried, sums, self.one_noise)
+        if self.age > 1 and self.tried is not self.safe and not value >= self.bound:  # too far, or not a number
+            self.tried, self.factor = self.safe, 1.0
+            self.best = self.safe, self.bound
+            status = Status.MAX_ITER if self.age == self.most else None
+        else:
+            change = sums.change / self.factor  # of a step without extrapolation
+            status = self._accept(value, change) if self.age > 0 else None
+            if status is None:
+                self._extrapolate(update_columns(self.table, self.tried, sums, self.age, self.one_noise))
+        self.age, self.n_iter = self.age + 1, self.n_iter + (status is None)
+        return status
+
+    def _accept(self, value: float, change: float) -> Status | None:
+        self.bound, self.best = value, (self.tried, value)
+        self.records.append((self.n_iter, value, change, time.perf_counter() - self.started))
+        self.stopped = self.on_round is not None and bool(self.on_round(self.n_iter, value, change))
+        if change <= self.tol and self.age > SETTLED:
+            return Status.SETTLED
         if self.stopped:
-            return state
-        self.bound, self.converged, factor, safe = -np.inf, False, 1.0, state
-        for age in range(most + 1):
-            sums = table.collect(state.columns)
-            value = bound(table, state, sums, self.one_noise)
-            if age > 1 and state is not safe and not value >= self.bound:  # too far, or not a number
-                state, factor = safe, 1.0
-                self.n_iter += age < most
-                continue
-            if self._ends(age, value, sums.change / factor) or age == most:  # change of a step without extrapolation
-                break
-            safe = update_columns(table, state, sums, age, self.one_noise)
-            factor = min(GROWTH * factor, FURTHEST) if age >= EARLY and safe.before is not None else 1.0
-            state = extrapolated(safe, factor) if factor > 1 else safe
-            self.n_iter += 1
-        return state
+            return Status.CALLBACK
+        return Status.MAX_ITER if self.age == self.most else None
 
-    def _ends(self, age: int, value: float, change: float) -> bool:
-        if age > 0:
-            self.bound, self.converged = value, change <= self.tol and age > SETTLED
-            self.stopped = self.on_round is not None and bool(self.on_round(self.n_iter, value, change))
-        return self.converged or self.stopped
+    def _extrapolate(self, safe: RoundState) -> None:
+        far = self.age >= EARLY and safe.before is not None
+        self.factor = min(GROWTH * self.factor, FURTHEST) if far else 1.0
+        self.safe, self.tried = safe, extrapolated(safe, self.factor) if self.factor > 1 else safe
 
 
-def _model(state: RoundState, value: float, fit: _Fit, seen: Array) -> FactorModel:
+def _model(state: RoundState, value: float, result: FactorResult, seen: Array) -> FactorModel:
     """The fitted model; columns without entries have their prior, and the noise of a standardised column."""
     columns, rank, q = state.columns, state.columns.rank, seen.size
     means, noise = np.zeros((rank + 1, q)), np.ones(q)
@@ -144,7 +184,7 @@ def _model(state: RoundState, value: float, fit: _Fit, seen: Array) -> FactorMod
     means[:, seen], noise[seen] = columns.means, columns.noise
     covariances[seen] = matrices(columns.spread, rank + 1)
     loadings = np.ascontiguousarray(means[:-1].T)
-    return FactorModel(means[-1], loadings, covariances, noise, state.precisions, value, fit.n_iter, fit.converged)
+    return FactorModel(means[-1], loadings, covariances, noise, state.precisions, value, result)
 
 
 def check_settings(noise: Any, max_iter: Any, tol: Any) -> None:
@@ -175,7 +215,10 @@ def best_rank(Y: Any, *, seed: int = 0, **settings: Any) -> int:
     def rises(rank: int) -> bool:
         for r in (rank, rank + 1):
             if r not in bounds:
-                bounds[r] = fit_factors(Y, r, **settings).bound
+                model = fit_factors(Y, r, **settings)
+                if model.result.status is Status.INTERRUPTED:  # there is no fit of all rows to return yet
+                    raise KeyboardInterrupt
+                bounds[r] = model.bound
         return bounds[rank + 1] > bounds[rank]
 
     known = ~np.isnan(Y)

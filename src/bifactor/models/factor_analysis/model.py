@@ -8,11 +8,15 @@ import numpy as np
 
 from bifactor._compat import cached_property
 from bifactor.arrays import Array, floating, generator, is_complex
+from bifactor.display.listing import Listing
+from bifactor.display.svg import CARD, line_chart, thinned
 from bifactor.errors import InputError
 from bifactor.kernels.row_blocks_reference import triangle
 from bifactor.kernels.threading import blas_at_most, run, shares
 from bifactor.models.factor_analysis.lanes_reference import matrices, packed_of
 from bifactor.models.factor_analysis.updates import BlockedTable, ColumnPosterior, ScorePosterior, Span, lanes
+from bifactor.running.result import Status
+from bifactor.validation import pluralize
 
 KEPT = 1 << 23
 """Largest number of numbers in stored covariances of rows; for larger tables they are recomputed when needed."""
@@ -66,6 +70,31 @@ class RowPosterior:
         return ScorePosterior.of(self.columns, self.table.block(span)).covariances
 
 
+@dataclass(frozen=True, repr=False)
+class FactorResult(Listing):
+    """How the rounds of a fit ended, and one line for each round that was accepted.
+
+    `bound` is the lower bound of the log evidence, during rounds on a sample that of its rows; `change` the root mean
+    square change of predictions; `seconds` counts from the start of the fit.
+    """
+
+    status: Status
+    n_iter: int
+    """Number of rounds, with those that were rejected because the bound decreased."""
+    iteration: Array
+    bound: Array
+    change: Array
+    seconds: Array
+
+    def _about(self) -> str:
+        return f"{self.status.name} after {pluralize(self.n_iter, 'round')}"
+
+    def pictures(self) -> list[str]:
+        """A chart of the bound against the rounds, as SVG."""
+        some = thinned(self.bound.size)
+        return [line_chart(self.iteration[some], self.bound[some], "round", "bound", whole_x=True, frame=CARD)]
+
+
 @dataclass(frozen=True, eq=False)
 class FactorModel:
     """yᵢⱼ = μⱼ + uᵢ·vⱼ + noise of variance ψⱼ, with uᵢ ~ N(0, I) and vⱼₖ ~ N(0, 1/αₖ): the posterior of v and μ."""
@@ -82,8 +111,7 @@ class FactorModel:
     """α."""
     bound: float
     """Lower bound of log p(Y, 1/ψ, α)."""
-    n_iter: int
-    converged: bool
+    result: FactorResult
 
     @cached_property
     def columns(self) -> ColumnPosterior:

@@ -8,11 +8,14 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.models.factor_analysis.fit import FactorModel, fit_factors
+from bifactor.models.factor_analysis.fit import FactorModel, FactorResult, fit_factors
 from bifactor.models.imputation.encoding import TableEncoding
+from bifactor.running.result import Status
 
 MOST = 20_000
 """Largest number of rows of a fit: more change the result by less than the tolerance."""
+
+REPORTED = Status.INTERRUPTED, Status.DIVERGED, Status.CALLBACK, Status.MAX_ITER
 
 OnRound = Callable[[int, float, float], bool]
 
@@ -33,28 +36,32 @@ class TableFactors:
     plain: FactorModel
     scores: FactorModel | None
 
+    status: Status
+    """How the rounds of both ended: the first of `REPORTED` that occurs, otherwise that they converged."""
+
     @classmethod
     def of(
         cls, layout: TableEncoding, X: Array, both: bool, seed: int, max_iter: int, tol: float, on_round: OnRound
     ) -> Self:
+        """Fit one model, or two. Ctrl-C keeps what there is: the first alone, if the second has no round yet."""
         if len(X) > MOST:
             X = X[np.sort(np.random.default_rng(seed).choice(len(X), MOST, replace=False))]
         sample = SAMPLE if len(X) > MANY else None
         fit = partial(fit_factors, sample=sample, seed=seed, max_iter=max_iter, tol=tol)
         plain = fit(layout.encode(X), on_round=on_round)
-        scores = None
-        if both and layout.numbers:
-            done = plain.n_iter
-            scores = fit(layout.encode(X, scores=True), on_round=lambda k, *rest: on_round(done + k, *rest))
-        return cls(layout, plain, scores)
+        ends, scores = [plain.result.status], None
+        if both and layout.numbers and Status.INTERRUPTED not in ends:
+            done = plain.result.n_iter
+            try:
+                scores = fit(layout.encode(X, scores=True), on_round=lambda k, *rest: on_round(done + k, *rest))
+                ends.append(scores.result.status)
+            except KeyboardInterrupt:
+                ends.append(Status.INTERRUPTED)
+        return cls(layout, plain, scores, next((status for status in REPORTED if status in ends), Status.SETTLED))
 
     @property
-    def n_iter(self) -> int:
-        return self.plain.n_iter + (0 if self.scores is None else self.scores.n_iter)
-
-    @property
-    def converged(self) -> bool:
-        return self.plain.converged and (self.scores is None or self.scores.converged)
+    def results(self) -> tuple[FactorResult, ...]:
+        return tuple(model.result for model in (self.plain, self.scores) if model is not None)
 
     def guess(self, plain: Array, scores: Array | None) -> Guess:
         """Predictions for rows in both encodings, with NaN for missing cells; those of known cells are arbitrary."""

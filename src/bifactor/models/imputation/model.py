@@ -18,6 +18,7 @@ from bifactor.models.imputation.encoding import Schema, TableEncoding
 from bifactor.models.imputation.factors import OnRound, TableFactors
 from bifactor.models.imputation.forests import FEWEST, Forests
 from bifactor.models.imputation.stacking import HeldOut, Stack
+from bifactor.running.result import Status
 from bifactor.validation import is_at_least_zero
 
 # Errors of the cells of a table, drawn jointly: cells of a row share its scores, and all rows share the loadings.
@@ -106,6 +107,8 @@ class TableModel:
     """None if no column varies."""
     answers: dict[int, ColumnDecoder]
     scores: dict[int, Score]
+    status: Status
+    """How the fit ended; after Ctrl-C, the model is that of the factors so far, without forests."""
 
     @classmethod
     def fit(
@@ -124,23 +127,14 @@ class TableModel:
         first = X[np.isnan(X).argmin(axis=0), np.arange(X.shape[1])]
         constants = np.where([code is None for code in layout.codes], first, np.nan)
         if layout.width == 0:
-            return cls(layout, schema, constants, None, {}, {})
+            return cls(layout, schema, constants, None, {}, {}, Status.SETTLED)
         factors = TableFactors.of(layout, X, effort == FULL, seed, max_iter, tol, on_round)
-        rng = np.random.default_rng(seed)
-        held_out = HeldOut.of(factors, X, rng)
-        forests, corrections = None, [held_out.apart[:, :, None]]
-        if effort == FULL and len(held_out.rows) >= FEWEST:
-            forests, told = Forests.of(layout, held_out, seed)
-            corrections.append(told)
-        stack, predicted = Stack.of(layout, held_out, np.concatenate(corrections, axis=2), rng)
-        answers, scores = {}, {}
-        for j, code, span in layout.places:
-            rows = held_out.mask[:, span.start]
-            middle, x = predicted[rows, span], X[held_out.rows[rows], j]
-            answers[j], score = fit_decoder(code, middle, x, _shrinkage(held_out, predicted, span.start), rng)
-            if score is not None:
-                scores[j] = score
-        return cls(layout, schema, constants, Predictor(factors, forests, stack), answers, scores)
+        ended, base = factors.status, (layout, schema, constants)
+        forests = effort == FULL and ended is not Status.INTERRUPTED
+        try:
+            return cls(*base, *_decoded(factors, X, seed, forests), ended)
+        except KeyboardInterrupt:  # what is left without forests takes a pass or two
+            return cls(*base, *_decoded(factors, X, seed, False), Status.INTERRUPTED)
 
     def fill(self, X: Array) -> Array:
         """The table with missing cells filled in, except in columns that were empty in the fit."""
@@ -195,6 +189,27 @@ class TableModel:
             holes = np.isnan(X[:, j])
             if holes.any():
                 yield j, holes, span
+
+
+def _decoded(
+    factors: TableFactors, X: Array, seed: int, forests: bool
+) -> tuple[Predictor, dict[int, ColumnDecoder], dict[int, Score]]:
+    """Corrections of the factors, and the answers of columns and their scores, all fitted to held-out cells."""
+    layout, rng = factors.layout, np.random.default_rng(seed)
+    held_out = HeldOut.of(factors, X, rng)
+    grown, corrections = None, [held_out.apart[:, :, None]]
+    if forests and len(held_out.rows) >= FEWEST:
+        grown, told = Forests.of(layout, held_out, seed)
+        corrections.append(told)
+    stack, predicted = Stack.of(layout, held_out, np.concatenate(corrections, axis=2), rng)
+    answers, scores = {}, {}
+    for j, code, span in layout.places:
+        rows = held_out.mask[:, span.start]
+        middle, x = predicted[rows, span], X[held_out.rows[rows], j]
+        answers[j], score = fit_decoder(code, middle, x, _shrinkage(held_out, predicted, span.start), rng)
+        if score is not None:
+            scores[j] = score
+    return Predictor(factors, grown, stack), answers, scores
 
 
 def _shrinkage(held_out: HeldOut, predicted: Array, place: int) -> float:
