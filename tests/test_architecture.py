@@ -33,10 +33,11 @@ FLOORS = [
     {"running", "extend"},
     {"data"},
     {"testing"},
-    {"pictures", "ranking"},
+    {"ranking"},
     {"models"},
     {"estimators"},
-    {"anndata", "plots", "reports"},
+    {"applications"},
+    {"anndata", "plots"},
     {"cli"},
     {"__main__"},
 ]

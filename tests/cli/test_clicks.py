@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from scipy import sparse
 
 import bifactor as bf
+from bifactor.applications.recommender.report import trial_used
 from bifactor.cli.main import main
-from bifactor.reports.clicks import trial_used
 
 QUICK = ("--rank", 6, "--unobserved", 0.2, "--ridge", 0.01)
 MODEL = {"n_components": 6, "unobserved": 0.2, "ridge": 0.01, "random_state": 0}

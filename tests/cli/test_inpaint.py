@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from PIL import Image
 
 import bifactor.cli.inpaint
+from bifactor.applications.pictures.files import format_of, random_mask, read_picture, write_picture
 from bifactor.cli.main import main
-from bifactor.pictures.files import format_of, random_mask, read_picture, write_picture
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_only_what_the_mask_hides_changes(pictures):
 
 
 def test_the_time_of_the_comparison_is_told(pictures, monkeypatch):
-    from bifactor.pictures.baselines import best_blur
+    from bifactor.applications.pictures.baselines import best_blur
 
     def slow(*arguments):
         time.sleep(0.3)

@@ -10,6 +10,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from bifactor.applications.recommender.report import report, trial_used
 from bifactor.cli import monitor
 from bifactor.cli.execution import executor_of
 from bifactor.cli.inputs import read_titles
@@ -38,7 +39,6 @@ from bifactor.models.storage import require_free
 from bifactor.models.top_k import SCORE, SCORES_PER_BLOCK
 from bifactor.penalties import Ridge
 from bifactor.problems.objective import Objective
-from bifactor.reports.clicks import report, trial_used
 from bifactor.running.files import require_writable
 from bifactor.running.memory import entries_memory
 from bifactor.running.result import Status

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from bifactor.applications.completion.report import report
 from bifactor.cli import monitor
 from bifactor.cli.clicks import ask_for_clicks, complete_clicks, require_clicks
 from bifactor.cli.execution import block_options, executor_of, require_blocks
@@ -36,7 +37,6 @@ from bifactor.models.completion.fitting import NOISE_SETTINGS, CompletionSetting
 from bifactor.models.metrics import score_file
 from bifactor.models.provenance import about_data, about_fit, about_machine, about_path
 from bifactor.models.storage import require_free
-from bifactor.reports.completion import report
 from bifactor.running.files import require_writable
 
 EXAMPLES = """\b

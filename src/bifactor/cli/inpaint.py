@@ -7,16 +7,9 @@ from typing import Any
 import click
 import numpy as np
 
-from bifactor.arrays import Array
-from bifactor.cli import monitor
-from bifactor.cli.options import INPUT, Within, force_option, json_option, seed_option
-from bifactor.cli.output import notes as noted
-from bifactor.cli.output import print_result
-from bifactor.errors import InputError
-from bifactor.kernels.threading import blas_at_most
-from bifactor.pictures.baselines import best_blur, nearest
-from bifactor.pictures.completion import fill_picture, validate_picture
-from bifactor.pictures.files import (
+from bifactor.applications.pictures.baselines import best_blur, nearest
+from bifactor.applications.pictures.completion import fill_picture, validate_picture
+from bifactor.applications.pictures.files import (
     FORMATS,
     PEAKS,
     Picture,
@@ -30,6 +23,13 @@ from bifactor.pictures.files import (
     require_room,
     write_picture,
 )
+from bifactor.arrays import Array
+from bifactor.cli import monitor
+from bifactor.cli.options import INPUT, Within, force_option, json_option, seed_option
+from bifactor.cli.output import notes as noted
+from bifactor.cli.output import print_result
+from bifactor.errors import InputError
+from bifactor.kernels.threading import blas_at_most
 from bifactor.running.files import new_file, require_free
 
 MANY = 0.25

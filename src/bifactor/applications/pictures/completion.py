@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from bifactor.arrays import Array
-from bifactor.errors import InputError
-from bifactor.pictures.baselines import WIDTHS, blurred, fill, smooth
-from bifactor.pictures.patches import (
+from bifactor.applications.pictures.baselines import WIDTHS, blurred, fill, smooth
+from bifactor.applications.pictures.patches import (
     brightness,
     enlarged,
     halved,
@@ -21,6 +19,8 @@ from bifactor.pictures.patches import (
     noise_level,
     roughness,
 )
+from bifactor.arrays import Array
+from bifactor.errors import InputError
 from bifactor.validation import is_at_least_zero
 
 SIDE, CROPS, DRAWS = 112, 10, (2, 4)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image, ImageCms
 
+from bifactor.applications.pictures.files import FORMATS, format_of, losses, read_picture, require_room, write_picture
 from bifactor.errors import InputError
-from bifactor.pictures.files import FORMATS, format_of, losses, read_picture, require_room, write_picture
 
 
 def drawn(channels, kind, seed=0):

@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 from PIL.TiffImagePlugin import ImageFileDirectory_v2
 
+from bifactor.applications.pictures.files import read_picture
 from bifactor.errors import FileError
-from bifactor.pictures.files import read_picture
 
 PASSES = ((0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4), (2, 0, 4, 2), (0, 1, 2, 2), (1, 0, 2, 1))
 """Of interlaced PNG files: first row and column, and how far the next are."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bifactor.pictures.baselines import nearest
+from bifactor.applications.pictures.baselines import nearest
 
 
 def test_each_pixel_is_a_known_one_and_none_is_nearer():

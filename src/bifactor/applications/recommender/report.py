@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from bifactor.applications.completion.report import STYLE, provenance, run_charts, settings_of
 from bifactor.arrays import Array
 from bifactor.display.html import document, facts, numbers, table
 from bifactor.models.fit import Fit
@@ -13,7 +14,6 @@ from bifactor.models.recommender.evaluation import describe_gain, metric_label
 from bifactor.models.recommender.explain import Reasons
 from bifactor.models.recommender.hyperparameters import RANKING_DEPTH, TRIAL_RANK
 from bifactor.models.top_k import RankingCriterion, popular_columns, top_columns
-from bifactor.reports.completion import STYLE, provenance, run_charts, settings_of
 from bifactor.validation import pluralize
 
 TRIALS, ITEMS, USERS, PLACES, CARRIERS = 10, 10, 3, 5, 3

@@ -6,9 +6,9 @@ import numpy as np
 from scipy.ndimage import distance_transform_edt, uniform_filter
 
 from bifactor import kernels
+from bifactor.applications.pictures.patches_reference import PartialPicture, PatchModel
 from bifactor.arrays import Array
 from bifactor.errors import InputError
-from bifactor.pictures.patches_reference import PartialPicture, PatchModel
 
 WINDOW = 10
 """The distance in pixels around a patch within which similar ones are searched."""
@@ -69,7 +69,7 @@ def improve(
     """Put better guesses into the planes, and return their variances."""
     told = np.zeros_like(known) if model.all_told else known
     corners = references(told, model.patch, min(step, model.patch))
-    kernel = kernels.get("pictures.patches", planes, len(corners) * model.similar, model.patch**4)
+    kernel = kernels.get("applications.pictures.patches", planes, len(corners) * model.similar, model.patch**4)
     doubts = np.zeros(known.shape, np.float32)
     for band in kernel.aggregate(PartialPicture(brightness(planes), planes, data, known), corners, model, progress):
         rows = slice(band.top, band.top + len(band.weights))
@@ -125,7 +125,7 @@ def halved(planes: Array, known: Array) -> tuple[Array, Array]:
     Sides are rounded up: cells at the far border may have only one row or column.
     """
     planes, known = as_kernel_arrays(planes, known)
-    means, some = kernels.get("pictures.plate", planes, planes.size).halve(planes, known)
+    means, some = kernels.get("applications.pictures.plate", planes, planes.size).halve(planes, known)
     return means, some
 
 
@@ -138,7 +138,7 @@ def enlarged(planes: Array, shape: tuple[int, int]) -> Array:
             "Pass channels×rows×columns with half the rows and columns, rounded up."
         )
     out = np.empty((len(planes), *shape), np.float32)
-    kernels.get("pictures.plate", out, out.size).double(planes, CATMULL_ROM, np.zeros(shape, bool), out)
+    kernels.get("applications.pictures.plate", out, out.size).double(planes, CATMULL_ROM, np.zeros(shape, bool), out)
     return out
 
 

@@ -7,10 +7,10 @@ or a row of cells, so results do not depend on the number of threads.
 import numpy as np
 from numba.extending import register_jitable
 
+from bifactor.applications.pictures.plate_reference import ENOUGH, HALO, ITERATIONS, ROUNDING, TILE, boxes
 from bifactor.arrays import Array
 from bifactor.kernels.compile import compiled
 from bifactor.kernels.threading import run, shares
-from bifactor.pictures.plate_reference import ENOUGH, HALO, ITERATIONS, ROUNDING, TILE, boxes
 
 SIDE = TILE + 2 * HALO + 4
 """The side in pixels of a tile with its halo and two more pixels at either end, the reach of the plate's stencil."""

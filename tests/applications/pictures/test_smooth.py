@@ -6,8 +6,8 @@ from scipy.ndimage import gaussian_filter
 from sklearn.datasets import load_sample_image
 
 from bifactor import kernels
+from bifactor.applications.pictures.baselines import smooth
 from bifactor.errors import InputError
-from bifactor.pictures.baselines import smooth
 
 SIZES = [(60, 50), (200, 150)]  # for the NumPy reference, and for the compiled kernels
 

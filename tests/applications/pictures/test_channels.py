@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_sample_image
 
-from bifactor.pictures.completion import Layer, complete, complete_layers
+from bifactor.applications.pictures.completion import Layer, complete, complete_layers
 
 
 @pytest.fixture(scope="module")

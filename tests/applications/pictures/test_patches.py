@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import bifactor as bf
+from bifactor.applications.pictures import patches_numba, patches_reference
+from bifactor.applications.pictures.patches import model_of, references
+from bifactor.applications.pictures.patches_reference import PartialPicture
 from bifactor.models.fold_in import fold_in
-from bifactor.pictures import patches_numba, patches_reference
-from bifactor.pictures.patches import model_of, references
-from bifactor.pictures.patches_reference import PartialPicture
 
 
 def scene(shape=(40, 36), planes=3, share=0.5, seed=0):

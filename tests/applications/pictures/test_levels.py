@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.ndimage import distance_transform_edt
 
+from bifactor.applications.pictures import patches
+from bifactor.applications.pictures.patches import enlarged, halved, level_count, missing_share
 from bifactor.errors import InputError
-from bifactor.pictures import patches
-from bifactor.pictures.patches import enlarged, halved, level_count, missing_share
 
 
 def random_mask(shape, share):

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from bifactor.errors import BifactorError, FileError, InputError
-from bifactor.pictures.files import (
+from bifactor.applications.pictures.files import (
     LUMA,
     pictures_in,
     psnr,
@@ -18,6 +17,7 @@ from bifactor.pictures.files import (
     require_picture,
     shrunk,
 )
+from bifactor.errors import BifactorError, FileError, InputError
 
 
 @pytest.fixture

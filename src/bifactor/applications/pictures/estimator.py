@@ -5,10 +5,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from bifactor.applications.pictures.completion import fill_picture, validate_picture
 from bifactor.arrays import Array
 from bifactor.estimators.base import CardMixin, picture_card
 from bifactor.kernels.threading import blas_at_most, threads
-from bifactor.pictures.completion import fill_picture, validate_picture
 from bifactor.running.progress import share_bar
 
 

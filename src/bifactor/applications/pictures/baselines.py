@@ -6,8 +6,8 @@ import numpy as np
 from scipy.ndimage import distance_transform_edt, gaussian_filter
 
 from bifactor import kernels
+from bifactor.applications.pictures.patches import as_kernel_arrays
 from bifactor.arrays import Array
-from bifactor.pictures.patches import as_kernel_arrays
 
 LINEAR = np.array([0.0, 0.75, 0.25, 0.0])
 """Weights of the cells −1, 0, 1, 2 a quarter of the way from cell 0 to cell 1."""
@@ -31,7 +31,7 @@ def smooth(planes: Array, known: Array) -> Array:
 
 def fill(planes: Array, known: Array) -> None:
     """Do the same as `smooth` in place, for arrays returned by `as_kernel_arrays`."""
-    _fill(planes, known, TENSION, kernels.get("pictures.plate", planes, planes.size))
+    _fill(planes, known, TENSION, kernels.get("applications.pictures.plate", planes, planes.size))
 
 
 def _fill(planes: Array, known: Array, tension: float, plate: ModuleType) -> None:

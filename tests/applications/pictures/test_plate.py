@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import bifactor as bf
+from bifactor.applications.pictures import plate_numba, plate_reference
 from bifactor.kernels import threading
-from bifactor.pictures import plate_numba, plate_reference
 
 KERNELS = [plate_reference, plate_numba]
 SHAPES = [(1, 1), (1, 9), (8, 1), (2, 2), (3, 3), (5, 4), (17, 30), (70, 65), (150, 140)]

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numba.extending import register_jitable
 
+from bifactor.applications.pictures.patches_reference import Band, PartialPicture, PatchModel
 from bifactor.arrays import Array
 from bifactor.kernels.compile import compiled
 from bifactor.kernels.threading import run, thread_count
-from bifactor.pictures.patches_reference import Band, PartialPicture, PatchModel
 
 
 @register_jitable

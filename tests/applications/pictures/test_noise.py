@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from bifactor.applications.pictures.patches import LEAST, MOST, USUAL, noise_level, roughness
 from bifactor.errors import InputError
-from bifactor.pictures.patches import LEAST, MOST, USUAL, noise_level, roughness
 
 
 @pytest.mark.parametrize("noise", [0.1, 1.0, 1.5, 3.0, 10.0])

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from bifactor.pictures import completion
-from bifactor.pictures.baselines import blurred, smooth
-from bifactor.pictures.completion import Blend, best_blend
+from bifactor.applications.pictures import completion
+from bifactor.applications.pictures.baselines import blurred, smooth
+from bifactor.applications.pictures.completion import Blend, best_blend
 
 
 def parabola(shape=(150, 140)):

@@ -1,0 +1,1 @@
+"""Completion of a matrix of numbers or labels from some of its entries."""

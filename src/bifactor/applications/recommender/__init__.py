@@ -1,0 +1,1 @@
+"""Recommendations from clicks, plays and purchases, or from ratings."""
