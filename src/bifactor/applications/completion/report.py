@@ -186,5 +186,6 @@ def provenance(card: dict[str, Any]) -> list[tuple[str, str]]:
     machine = card["machine"]
     versions = ", ".join(f"{name} {number}" for name, number in machine["packages"].items())
     data = card["data"]
-    known = ("SHA-256 of the data", data["sha256"]) if "sha256" in data else ("content of the blocks", data["content"])
-    return [known, ("written", machine["created"]), ("versions", versions)]
+    names = {"sha256": "SHA-256 of the data", "content": "content of the blocks"}
+    known = [(words, data[name]) for name, words in names.items() if name in data]
+    return [*known, ("written", machine["created"]), ("versions", versions)]

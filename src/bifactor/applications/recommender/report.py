@@ -69,14 +69,21 @@ def _check(card: dict[str, Any]) -> list[str]:
             (metric_label(name), f"{one['mean']:.4f}", _interval(one), f"{one['popular']:.4f}")
             for name, one in score["metrics"].items()
         ]
+        words = held_out_choices(card)
         text = (
-            f"About {card['settings']['holdout']:.0%} of the choices were held out of a first fit, which ranked all "
-            f"items for {pluralize(score['users'], 'user')}. Recall is {score['recall']}, where T are the held-out "
-            f"choices of a user. {describe_gain(score)}"
+            f"{words[0].upper()}{words[1:]} were held out of a first fit, which ranked all items for "
+            f"{pluralize(score['users'], 'user')}. Recall is {score['recall']}, where T are the held-out choices of a "
+            f"user. {describe_gain(score)}"
         )
         shown = table(("", "this fit", "95 % interval", "most popular"), lines)
         sections.append(f"<section><h2>How well it ranks</h2>{shown}<p>{escape(text)}</p></section>")
     return sections
+
+
+def held_out_choices(card: Mapping[str, Any]) -> str:
+    """Which choices were held out: a share of them, or those in some cells."""
+    holdout = card["settings"]["holdout"]
+    return f"the choices in {holdout}" if isinstance(holdout, str) else f"about {holdout:.0%} of the choices"
 
 
 def _interval(one: dict[str, float]) -> str:
