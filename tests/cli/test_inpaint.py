@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
-import bifactor.cli.inpaint
+from bifactor.applications.pictures import workflow
 from bifactor.applications.pictures.files import format_of, random_mask, read_picture, write_picture
 from bifactor.cli.main import main
 
@@ -82,7 +82,7 @@ def test_the_time_of_the_comparison_is_told(pictures, monkeypatch):
         time.sleep(0.3)
         return best_blur(*arguments)
 
-    monkeypatch.setattr(bifactor.cli.inpaint, "best_blur", slow)
+    monkeypatch.setattr(workflow, "best_blur", slow)
     call = ["inpaint", "grey.png", "--mask", "mask.png", "-o", "whole.png", "--force"]
     for more in ([], ["--truth", "grey.png"]):
         started = time.perf_counter()
@@ -184,7 +184,7 @@ def test_ctrl_c_writes_nothing(pictures, monkeypatch):
     def pressed(*given, **named):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(bifactor.cli.inpaint, "fill_picture", pressed)
+    monkeypatch.setattr(workflow, "fill_picture", pressed)
     before = sorted(os.listdir())
     assert "Nothing was written" in invoke("colour.png", "--keep", 0.5, "-o", "out.png", code=130).output
     assert sorted(os.listdir()) == before
