@@ -47,8 +47,8 @@ PUBLIC = {
     "bifactor": (
         "FactorAnalysis Function History ImageCompletion LogisticPCA MatrixCompletion Objective OneBitCompletion "
         "PoissonPCA Problem Recommender Result StateTomography Status TableImputer all_cells load solve threads "
-        "anndata data errors estimators executors extend inits losses metrics models operators penalties plots ranking "
-        "solvers steps testing"
+        "anndata completion data errors estimators executors extend imputation inits losses metrics models operators "
+        "penalties pictures plots ranking recommender solvers steps testing tomography"
     ),
     "bifactor.anndata": "pca",
     "bifactor.extend": (
@@ -81,6 +81,11 @@ PUBLIC = {
         "FactorAnalysis ImageCompletion LogisticPCA MatrixCompletion MisfitWarning OneBitCompletion PoissonPCA "
         "Recommender StateTomography TableImputer linear_inversion nearest_state"
     ),
+    "bifactor.applications.completion": "CompletedMatrix FitEvaluation Predictions complete evaluate predict",
+    "bifactor.applications.imputation": "ImputedTable impute",
+    "bifactor.applications.pictures": "Inpainted inpaint",
+    "bifactor.applications.recommender": "RecommendationLists complete evaluate recommend",
+    "bifactor.applications.tomography": "EstimatedState tomography",
     "bifactor.plots": (
         "ConvergenceDisplay ImageDisplay ObservedPredictedDisplay RankPathDisplay ScreeDisplay SpectrumDisplay"
     ),
