@@ -33,10 +33,11 @@ FLOORS = [
     {"running", "extend"},
     {"data"},
     {"testing"},
-    {"pictures", "ranking"},
+    {"ranking"},
     {"models"},
     {"estimators"},
-    {"anndata", "plots", "reports"},
+    {"applications"},
+    {"anndata", "plots"},
     {"cli"},
     {"__main__"},
 ]
@@ -46,8 +47,8 @@ PUBLIC = {
     "bifactor": (
         "Certificate FactorAnalysis Function History ImageCompletion LogisticPCA MatrixCompletion Memory Objective "
         "OneBitCompletion PoissonPCA Posterior Problem Recommender Result StateTomography Status TableImputer "
-        "all_cells load solve threads anndata data errors estimators executors extend inits losses metrics models "
-        "operators penalties plots ranking solvers steps testing"
+        "all_cells anndata completion data errors estimators executors extend imputation inits load losses metrics "
+        "models operators penalties pictures plots ranking recommender solve solvers steps testing threads tomography"
     ),
     "bifactor.anndata": "pca",
     "bifactor.extend": (
@@ -80,6 +81,11 @@ PUBLIC = {
         "FactorAnalysis ImageCompletion LogisticPCA MatrixCompletion MisfitWarning OneBitCompletion PoissonPCA "
         "Recommender StateTomography TableImputer linear_inversion nearest_state"
     ),
+    "bifactor.applications.completion": "CompletedMatrix FitEvaluation Predictions complete evaluate predict",
+    "bifactor.applications.imputation": "ImputedTable impute",
+    "bifactor.applications.pictures": "Inpainted inpaint",
+    "bifactor.applications.recommender": "RecommendationLists complete evaluate recommend",
+    "bifactor.applications.tomography": "EstimatedState tomography",
     "bifactor.plots": (
         "ConvergenceDisplay ImageDisplay ObservedPredictedDisplay RankPathDisplay ScreeDisplay SpectrumDisplay"
     ),

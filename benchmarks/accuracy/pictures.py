@@ -24,7 +24,7 @@ from benchmarks.harness.picture_sheet import Tile, marked, write_sheet
 from benchmarks.harness.picture_summary import CAPTION, summary_lines
 from benchmarks.harness.rows import Absent, Case, Row, library, or_skipped, row, timed
 from benchmarks.rivals.pictures import INPAINTERS, Inpainter, completed
-from bifactor.pictures.files import psnr
+from bifactor.applications.pictures.files import psnr
 
 SEED = 19
 """Of the masks."""

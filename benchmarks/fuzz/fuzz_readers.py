@@ -127,8 +127,8 @@ def case(kind: str, seed: int, folder: Path) -> str:
 
 
 def read(path: Path, rng: np.random.Generator) -> Any:
+    from bifactor.applications.pictures.files import read_picture
     from bifactor.models.tomography.states import target_state
-    from bifactor.pictures.files import read_picture
 
     if path.name.startswith("counts"):
         return bf.data.read_counts(path)[1]

@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.harness import data
 from benchmarks.harness.rows import Absent, library
-from bifactor.pictures.files import random_mask, read_picture, shrunk
+from bifactor.applications.pictures.files import random_mask, read_picture, shrunk
 
 SIDE = 256
 SEGMENTS = 5

@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from bifactor import solvers as solvers
     from bifactor import steps as steps
     from bifactor import testing as testing
+    from bifactor.applications import completion as completion
+    from bifactor.applications import imputation as imputation
+    from bifactor.applications import pictures as pictures
+    from bifactor.applications import recommender as recommender
+    from bifactor.applications import tomography as tomography
     from bifactor.estimators import FactorAnalysis as FactorAnalysis
     from bifactor.estimators import ImageCompletion as ImageCompletion
     from bifactor.estimators import LogisticPCA as LogisticPCA
@@ -47,6 +52,7 @@ if TYPE_CHECKING:
 
 _ROOMS = "anndata data errors estimators executors extend inits losses metrics models operators penalties plots "
 _ROOMS += "ranking solvers steps testing"
+_APPLICATIONS = "completion imputation pictures recommender tomography"
 _ESTIMATORS = "FactorAnalysis ImageCompletion LogisticPCA MatrixCompletion OneBitCompletion PoissonPCA "
 _ESTIMATORS += "Recommender StateTomography TableImputer"
 if not TYPE_CHECKING:  # otherwise a misspelt name would be of type Any
@@ -54,6 +60,7 @@ if not TYPE_CHECKING:  # otherwise a misspelt name would be of type Any
         __name__,
         {
             **{room: room for room in _ROOMS.split()},
+            **dict.fromkeys(_APPLICATIONS.split(), "applications"),
             **dict.fromkeys(_ESTIMATORS.split(), "estimators"),
             **dict.fromkeys(("Function", "Objective", "Problem"), "problems"),
             **dict.fromkeys(("History", "Result", "Status"), "running.result"),

@@ -12,7 +12,7 @@ import pytest
 from scipy import ndimage, sparse
 
 import bifactor as bf
-from bifactor.pictures.files import read_picture
+from bifactor.applications.pictures.files import read_picture
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # benchmarks are not installed with the library

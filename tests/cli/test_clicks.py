@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from scipy import sparse
 
 import bifactor as bf
+from bifactor.applications.recommender.report import trial_used
 from bifactor.cli.main import main
-from bifactor.reports.clicks import trial_used
 
 QUICK = ("--rank", 6, "--unobserved", 0.2, "--ridge", 0.01)
 MODEL = {"n_components": 6, "unobserved": 0.2, "ridge": 0.01, "random_state": 0}
@@ -304,10 +304,11 @@ def test_one_user_on_the_screen_is_told_why(fitted):
 
 
 def test_files_for_all_users(fitted, monkeypatch):
+    from bifactor.applications.recommender import lists
     from bifactor.cli import recommend
 
     names, scores = fitted.recommend(n=7)
-    monkeypatch.setattr(recommend, "BLOCK", 11)
+    monkeypatch.setattr(lists, "BLOCK", 11)
     monkeypatch.setattr(recommend, "LINES", 100)
     invoke("recommend", "fit", "--all", "-n", 7, "-o", "all.csv", "--names", "titles.csv")
     invoke("recommend", "fit", "--all", "-n", 7, "-o", "all.csv.gz", "--explain")

@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 import bifactor as bf
-from bifactor.cli import recommend
+from bifactor.applications.recommender import lists
 from bifactor.cli.main import main
 from bifactor.estimators.matrix_completion import MatrixCompletion
 from bifactor.models import hyperparameters
@@ -137,7 +137,7 @@ def test_recommendations_leave_out_what_was_seen(invoke):
     ("by", "more"), [("mean", {}), ("lower", {}), ("lower", {"level": 0.2}), ("draw", {"seed": 3})]
 )
 def test_recommendations_by_error_bars_are_those_of_python(invoke, posterior, monkeypatch, by, more):
-    monkeypatch.setattr(recommend, "BLOCK", 7)
+    monkeypatch.setattr(lists, "BLOCK", 7)
     asked = [part for name, value in more.items() for part in (f"--{name}", value)]
     answer = json.loads(invoke("recommend", posterior, "--all", "-n", 4, "--by", by, *asked, "--json").stdout)
     options = {"random_state": more.get("seed", 0)} if by == "draw" else more
@@ -409,7 +409,7 @@ def test_ctrl_c_before_there_is_a_fit_leaves_nothing(invoke, folder, monkeypatch
     def pressed(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("bifactor.cli.fitting.fit_model", pressed)
+    monkeypatch.setattr("bifactor.applications.completion.workflow.fit_model", pressed)
     assert "Nothing was written" in invoke("complete", "data.csv", "-o", "fit", code=130).stderr
     assert os.listdir(folder) == ["data.csv"]
 

@@ -113,33 +113,35 @@ def test_sigterm_that_leaves_nothing(folder, before, when):
 
 AFTER = """
 signal.signal(signal.SIGINT, signal.default_int_handler)  # it is ignored in the background of a shell
-from bifactor.cli import {module} as module
+import bifactor.{module} as module
 before = module.{name}
 def interrupted(*arguments, **options):
     os.kill(os.getpid(), signal.{signal})
     return before(*arguments, **options)
 module.{name} = interrupted
 """
+VALUES, CHOICES = "applications.completion.workflow", "applications.recommender.workflow"
 HELD = ("--holdout", "0.2")
 CLICKS = ("--implicit", "--unobserved", "0.3", "--ridge", "0.1", "--rank", "2")
 REPORT, TEST = "Interrupted, without the report.", "Interrupted, without the score at --test, the report."
 STAGES = {
     "held-out scores": (
-        "fitting",
+        VALUES,
         "held_out_scores",
         ("--rank", "2", "--ridge", "1", *HELD, "--test", "data.csv"),
-        "Interrupted, without the score at held-out entries, the fit to all entries, the score at --test, the report.",
+        "Interrupted, without the score at held-out entries, the baseline, the fit to all entries, "
+        "the score at --test, the report.",
     ),
-    "the score of a test": ("complete", "score_file", (*QUICK[2:], "--test", "data.csv"), TEST),
-    "the card": ("complete", "about_fit", QUICK[2:], REPORT),
-    "the report": ("complete", "report", QUICK[2:], REPORT),
+    "the score of a test": (VALUES, "score_file", (*QUICK[2:], "--test", "data.csv"), TEST),
+    "the card": (VALUES, "about_fit", QUICK[2:], REPORT),
+    "the report": (VALUES, "report", QUICK[2:], REPORT),
     "the check of clicks": (
-        "clicks",
+        CHOICES,
         "evaluate_fit",
         CLICKS,
         "Interrupted, without the check, the fit to all choices, the report.",
     ),
-    "the report of clicks": ("clicks", "report", CLICKS, REPORT),
+    "the report of clicks": (CHOICES, "report", CLICKS, REPORT),
 }
 
 
@@ -158,9 +160,9 @@ def test_signals_after_a_fit_leave_out_the_rest_but_not_the_fit(folder, stage, n
     assert bf.load("new").recommend(n=1)[0].size
 
 
-@pytest.mark.parametrize(("module", "options"), [("complete", QUICK[2:]), ("clicks", CLICKS)], ids=["values", "clicks"])
-def test_a_signal_while_the_summary_is_printed_leaves_the_fit(folder, module, options):
-    before = AFTER.format(module=module, name="print_result", signal="SIGINT")
+@pytest.mark.parametrize("options", [QUICK[2:], CLICKS], ids=["values", "clicks"])
+def test_a_signal_while_the_summary_is_printed_leaves_the_fit(folder, options):
+    before = AFTER.format(module="cli.complete", name="print_result", signal="SIGINT")
     done = run(["complete", "data.csv", *options, "-o", "new"], before)
     assert done.returncode == 130
     assert done.stderr.strip().splitlines()[-1] == "Error: Interrupted after the fit was written."
@@ -168,7 +170,10 @@ def test_a_signal_while_the_summary_is_printed_leaves_the_fit(folder, module, op
 
 
 def test_a_signal_while_the_fit_is_written_lets_it_be_written(folder):
-    done = run([*QUICK, "-o", "new"], AFTER.format(module="complete", name="about_machine", signal="SIGTERM"))
+    done = run(
+        [*QUICK, "-o", "new"],
+        AFTER.format(module=VALUES, name="about_machine", signal="SIGTERM"),
+    )
     assert done.returncode == 143
     assert REPORT in done.stdout
     assert "report.html" not in done.stdout
@@ -223,7 +228,7 @@ def test_a_child_of_a_command_ends_as_any_process(folder):
         "        os.kill(os.getpid(), signal.SIGTERM)\n"
         "        os._exit(0)\n"
         "    raise SystemExit(20 - os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
-        "r.load = load\n"
+        "r.open_fit = load\n"
     )
     assert run(["recommend", "fit", "--user", "u1"], before).returncode == 20 + signal.SIGTERM
 

@@ -11,9 +11,9 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
-import bifactor.cli.inpaint
+from bifactor.applications.pictures import workflow
+from bifactor.applications.pictures.files import format_of, random_mask, read_picture, write_picture
 from bifactor.cli.main import main
-from bifactor.pictures.files import format_of, random_mask, read_picture, write_picture
 
 
 @pytest.fixture
@@ -76,13 +76,13 @@ def test_only_what_the_mask_hides_changes(pictures):
 
 
 def test_the_time_of_the_comparison_is_told(pictures, monkeypatch):
-    from bifactor.pictures.baselines import best_blur
+    from bifactor.applications.pictures.baselines import best_blur
 
     def slow(*arguments):
         time.sleep(0.3)
         return best_blur(*arguments)
 
-    monkeypatch.setattr(bifactor.cli.inpaint, "best_blur", slow)
+    monkeypatch.setattr(workflow, "best_blur", slow)
     call = ["inpaint", "grey.png", "--mask", "mask.png", "-o", "whole.png", "--force"]
     for more in ([], ["--truth", "grey.png"]):
         started = time.perf_counter()
@@ -184,7 +184,7 @@ def test_ctrl_c_writes_nothing(pictures, monkeypatch):
     def pressed(*given, **named):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(bifactor.cli.inpaint, "fill_picture", pressed)
+    monkeypatch.setattr(workflow, "fill_picture", pressed)
     before = sorted(os.listdir())
     assert "Nothing was written" in invoke("colour.png", "--keep", 0.5, "-o", "out.png", code=130).output
     assert sorted(os.listdir()) == before

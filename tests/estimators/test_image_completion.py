@@ -9,8 +9,8 @@ from sklearn.base import clone
 from sklearn.datasets import load_sample_image
 
 import bifactor as bf
+from bifactor.applications.pictures.baselines import best_blur
 from bifactor.errors import InputError
-from bifactor.pictures.baselines import best_blur
 
 
 @pytest.fixture(scope="module")

@@ -48,7 +48,7 @@ def test_a_small_fit_loads_neither_numba_nor_scikit_learn(labels):
         "rows",
         "transforms",
         "blas",
-        "pictures.plate",
+        "applications.pictures.plate",
         "models.factor_analysis.lanes",
         "models.imputation.trees",
         "data.hash",

@@ -1,17 +1,15 @@
 """`bifactor complete`: fit a file of known entries and write a folder."""
 
-import time
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
-from bifactor.cli import monitor
-from bifactor.cli.clicks import ask_for_clicks, complete_clicks, require_clicks
-from bifactor.cli.execution import block_options, executor_of, require_blocks
-from bifactor.cli.fitting import encode_entries, fit_and_score, require_fit_memory
-from bifactor.cli.monitor import log_option
+from bifactor.applications import completion, recommender
+from bifactor.cli.execution import block_options, require_blocks, where_to_run
+from bifactor.cli.monitor import TerminalWatch, log_option
 from bifactor.cli.options import (
     INPUT,
     POSITIVE,
@@ -25,19 +23,31 @@ from bifactor.cli.options import (
     seed_option,
 )
 from bifactor.cli.output import code_of, interrupt_code, print_result
-from bifactor.cli.signals import after_fit
-from bifactor.cli.summary import summary
-from bifactor.data import BlockStore, Dataset, Observations, read
-from bifactor.errors import InputError
-from bifactor.losses.base import SIGNS
+from bifactor.cli.summary import click_summary, summary
 from bifactor.losses.named import LOSSES
-from bifactor.models.completion.clipping import stored_range
-from bifactor.models.completion.fitting import NOISE_SETTINGS, CompletionSettings, validate_settings
-from bifactor.models.metrics import score_file
-from bifactor.models.provenance import about_data, about_fit, about_machine, about_path
-from bifactor.models.storage import require_free
-from bifactor.reports.completion import report
-from bifactor.running.files import require_writable
+from bifactor.models.completion.fitting import NOISE_SETTINGS
+
+CLICKS = {
+    "n_components": "rank",
+    **{name: name for name in ("ridge", "unobserved", "holdout", "max_iter", "tol")},
+}
+"""Arguments of the workflow of clicks, and the options that set them."""
+
+VALUES = {
+    "n_components": "rank",
+    **{name: name for name in ("loss", "ridge", "noise", "offsets", "clip", "holdout", "test", "max_iter", "tol")},
+    "error_bars": "error_bars",
+}
+"""Arguments of the workflow of values, and the options that set them."""
+
+NUMBERS_ALONE = {
+    "loss": "--loss",
+    "noise": "--noise",
+    "error_bars": "--error-bars",
+    "offsets": "--offsets",
+    "test": "--test",
+}
+"""Options that apply to values only, not to clicks."""
 
 EXAMPLES = """\b
 Examples:
@@ -118,80 +128,45 @@ def complete(data: Path, output: Path, implicit: bool | None, **options: Any) ->
     context = click.get_current_context()
     require_clicks(context, implicit)
     require_blocks(context, data.is_dir())
-    if implicit:
-        complete_clicks(data, output, context)
-        return
-    complete_values(data, output, context.params)
-
-
-def complete_values(data: Path, output: Path, options: dict[str, Any]) -> None:
-    """Read the data, check and fit the model, write the folder and print a summary."""
-    chosen = _settings(options)
-    require_free(output, options["force"])
-    started = time.perf_counter()
-    entries = BlockStore.open(data) if data.is_dir() else _read(data, columns(options))
-    asks = ask_for_clicks(entries, data, options["implicit"] if chosen.loss.targets is not SIGNS else False)
-    if asks is not None:
-        raise InputError(asks)
-    # The options for columns apply to both files.
-    same = {**columns(options), "wide": options["wide"] if _wide(entries) else False}
-    tests = None if options["test"] is None else _read(options["test"], same)
-    read_in = time.perf_counter() - started
-    found, labels, notes = encode_entries(entries, chosen, data)
-    with executor_of(options) as executor, after_fit() as rest:
-        chosen = replace(chosen, executor=executor)
-        memory = require_fit_memory(found, chosen, options["workers"])
-        fit, first, held_out, marks = fit_and_score(found, labels, chosen, options["holdout"], notes, rest)
-        scored = None
-        if tests is not None:
-            scored = rest.stage("the score at --test", lambda: score_file(fit, tests, options["test"]))
-        if scored is not None:
-            marks["test"], predicted, values = scored
-            held_out = (values, predicted) if held_out is None else held_out
-        card = {
-            "machine": about_machine(),
-            "data": {**about_data(data, entries), "repeated": found.size - fit.seen.size},
-            "settings": _shown(options),
-            "fit": about_fit(fit.model),
-            "path": about_path(first),
-            "memory": memory,
-            "scores": marks,
-            "notes": notes,
-            "timings": {"reading": read_in, "all": time.perf_counter() - started},
-        }
-        page = rest.stage("the report", lambda: report(card, held_out))
-        notes += rest.notes
-        kept = replace(fit, card=card)
-        kept.save(output, force=options["force"], report=page, error_bars=options["error_bars"])
-        rest.written()
-    code = interrupt_code() if rest.ended else code_of(fit.model.result.status)
-    print_result({"output": str(output), **card}, summary(card, output), code)
-
-
-def _settings(options: dict[str, Any]) -> CompletionSettings:
-    checkpoint = options["checkpoint"]
     if options["rank"] == 0 and not options["offsets"]:
         raise click.UsageError("--rank 0 with --no-offsets leaves nothing to fit. Leave out one of the two.")
-    if checkpoint is not None:
-        require_writable(checkpoint)
-    names = {"n_components": "rank", "random_state": "seed"}
-    wanted = ("loss", "n_components", "ridge", "noise", "offsets", "clip", "max_iter", "tol", "random_state")
-    checked = validate_settings(**{name: options[names.get(name, name)] for name in wanted}, solver=None, verbose=0)
-    return replace(checked, checkpoint=checkpoint)
+    place = {name: options[name] for name in ("checkpoint", "force")} | {"output": output, "watch": TerminalWatch()}
+    how = {"random_state": options["seed"], **where_to_run(options), **place, **columns(options)}
+    if implicit:
+        completed = recommender.complete(data, **_given(context, CLICKS), titles=options["names"], **how)
+        lines = click_summary(completed.card, output)
+    else:
+        given = {name: options[option] for name, option in VALUES.items()}
+        completed = completion.complete(data, implicit=implicit, **given, **how)
+        lines = summary(completed.card, output)
+    code = interrupt_code() if completed.interrupted else code_of(completed.fit.model.result.status)
+    print_result({"output": str(output), **completed.card}, lines, code)
 
 
-def _read(path: Path, asked: dict[str, Any]) -> Observations:
-    with monitor.reading_progress(path.name) as progress:
-        return read(path, progress=progress, **asked)
+def require_clicks(context: click.Context, implicit: bool | None) -> None:
+    """Raise `UsageError` for options that apply only to values, or only to clicks."""
+    if implicit:
+        strange = [option for name, option in NUMBERS_ALONE.items() if _is_given(context, name)]
+        if strange:
+            advice = " Judge the fit with bifactor evaluate." if strange == ["--test"] else " Leave it out."
+            raise click.UsageError(f"{strange[0]} is for values and cannot be used with --implicit.{advice}")
+        if context.params["rank"] == 0:
+            raise click.UsageError("--rank 0 leaves no components to rank by. Pass an integer ≥ 1.")
+        if context.params["unobserved"] == 0:
+            raise click.UsageError("With --unobserved 0 the fit is 1 everywhere. Pass a number above 0, such as 0.1.")
+        return
+    for name in ("unobserved", "names"):
+        if _is_given(context, name):
+            raise click.UsageError(
+                f"--{name} requires --implicit, for clicks, plays and purchases. Pass both or neither."
+            )
 
 
-def _wide(entries: Dataset) -> bool:
-    return entries.origin is not None and entries.origin.wide
+def _is_given(context: click.Context, name: str) -> bool:
+    return context.get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
-def _shown(options: dict[str, Any]) -> dict[str, Any]:
-    names = "rank loss ridge noise offsets clip holdout max_iter tol seed row col value weight wide"
-    clip = options["clip"]
-    return {name: options[name] for name in names.split()} | (
-        {"clip": stored_range(clip)} if isinstance(clip, tuple) else {}
-    )
+def _given(context: click.Context, names: Mapping[str, str]) -> dict[str, Any]:
+    """The arguments that were given; for others, and for --rank auto, the workflow has defaults of its own."""
+    given = {name: context.params[option] for name, option in names.items() if _is_given(context, option)}
+    return {name: value for name, value in given.items() if (name, value) != ("n_components", "auto")}

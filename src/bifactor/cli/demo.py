@@ -9,19 +9,19 @@ from typing import Any
 import click
 import numpy as np
 
+from bifactor.applications.pictures.baselines import best_blur, nearest
+from bifactor.applications.pictures.completion import fill_picture, validate_picture
+from bifactor.applications.pictures.files import pillow_or_advice, psnr, random_mask
 from bifactor.arrays import Array
 from bifactor.cli import demo as demo_jobs
 from bifactor.cli import monitor
+from bifactor.cli.demo_page import DemoPicture, DemoTable, Ratings, Taste, report
 from bifactor.cli.options import Within, json_option
 from bifactor.cli.output import print_result
 from bifactor.data.column_types import NUMBER, ColumnSpec
 from bifactor.estimators import MatrixCompletion
 from bifactor.kernels.threading import blas_at_most
 from bifactor.models.imputation.model import FittedTable
-from bifactor.pictures.baselines import best_blur, nearest
-from bifactor.pictures.completion import fill_picture, validate_picture
-from bifactor.pictures.files import pillow_or_advice, psnr, random_mask
-from bifactor.reports.demo import DemoPicture, DemoTable, Ratings, Taste, report
 from bifactor.running.files import new_file, require_writable
 
 TOLD = {"nearest": "nearest pixel", "blur": "best blur", "bifactor": "bifactor"}

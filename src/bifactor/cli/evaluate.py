@@ -6,15 +6,15 @@ from typing import Any
 import click
 from rich.table import Table
 
-from bifactor.cli import monitor
+from bifactor.applications import completion, recommender
+from bifactor.applications.base import open_fit
 from bifactor.cli.inputs import history_option
+from bifactor.cli.monitor import TerminalWatch
 from bifactor.cli.options import INPUT, column_options, columns, json_option, seed_option
 from bifactor.cli.output import Screen, emit_json, print_line, print_result, wants_json
 from bifactor.errors import InputError
-from bifactor.models import load
-from bifactor.models.metrics import format_scores, score_file
-from bifactor.models.new_entries import read_new_entries
-from bifactor.models.recommender.evaluation import describe_gain, evaluate_fit, metric_label, split_later_choices
+from bifactor.models.metrics import format_scores
+from bifactor.models.recommender.evaluation import describe_gain, metric_label
 from bifactor.validation import pluralize
 
 EXAMPLES = """\b
@@ -41,27 +41,25 @@ def evaluate(fit: Path, test: Path, history: Path | None, count: int | None, see
     all items that a user had not chosen before are ranked, and the metrics of these lists are shown with intervals,
     beside those of a list of the most popular items. Pass earlier choices of new users as --history.
     """
-    model = load(fit)
-    if count is not None and not model.of_choices:
-        raise InputError("-n is for lists, and this is a fit to values. Leave it out, or fit with --implicit.")
-    if history is not None:
-        model = model.fold_in(history)
-    with monitor.reading_progress(test.name) as progress:
-        data = read_new_entries(model, test, progress=progress, **columns(options))
+    model, watch = open_fit(fit), TerminalWatch()
     if not model.of_choices:
-        answer = score_file(model, data, test)[0]
+        if count is not None:
+            raise InputError("-n is for lists, and this is a fit to values. Leave it out, or fit with --implicit.")
+        answer = completion.evaluate(model, test, history=history, watch=watch, **columns(options)).scores
         print_result(
             {"fit": str(fit), "test": test.name, **answer}, [("test", test.name), ("errors", format_scores(answer))]
         )
         return
-    split, aside = split_later_choices(model, data)
-    card = evaluate_fit(model, split, count or 10, seed).card()
+    found = recommender.evaluate(
+        model, test, count or 10, history=history, random_state=seed, watch=watch, **columns(options)
+    )
+    assert found.left_out is not None
     if wants_json():
-        emit_json({"fit": str(fit), "test": test.name, **card, "left_out": aside})
+        emit_json({"fit": str(fit), "test": test.name, **found.scores, "left_out": found.left_out})
         return
-    _show(card)
-    print_line(_judged(card, aside))
-    print_line(describe_gain(card))
+    _show(found.scores)
+    print_line(_judged(found.scores, found.left_out))
+    print_line(describe_gain(found.scores))
 
 
 def _show(card: dict[str, Any]) -> None:

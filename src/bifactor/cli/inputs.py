@@ -1,4 +1,4 @@
-"""Names, titles and entries of new rows, as users pass them to commands."""
+"""Names, and entries of new rows, as users pass them to commands."""
 
 import csv
 from pathlib import Path
@@ -7,10 +7,9 @@ import click
 import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.data import Names, read
+from bifactor.data import Names
 from bifactor.data.text import head, line_blocks, require_file
-from bifactor.errors import FileError, InputError
-from bifactor.validation import pluralize
+from bifactor.errors import FileError
 
 TABLES = {".csv": ",", ".tsv": "\t"}
 """Extensions of files whose first column is read, and their delimiters."""
@@ -35,28 +34,6 @@ def read_names(path: Path, known: Names, called: str) -> Array:
     found = np.empty(len(names), object)
     found[:] = names
     return found
-
-
-# Titles of columns, from a file.
-
-
-def read_titles(path: Path, cols: Names | None) -> Array:
-    """The title of each column, "" where the file has none: items in its first column, titles in its second."""
-    assert cols is not None
-    pairs = read(path, row="1", col="2", values=False, wide=False)
-    assert pairs.row_names is not None
-    assert pairs.column_names is not None
-    places = cols.indices(pairs.row_names.values)[pairs.rows]
-    here = places >= 0
-    if not here.any():
-        raise InputError(
-            f"None of the {pluralize(len(pairs.row_names), 'name')} in the first column of {path} is an item of the "
-            "fit. Pass a file of items and their titles."
-        )
-    titles = np.full(len(cols), "", object)
-    # For an item that occurs twice, the first title is used.
-    titles[places[here][::-1]] = [str(title) for title in pairs.column_names[pairs.cols[here]][::-1].tolist()]
-    return titles
 
 
 # The option for entries of new rows.

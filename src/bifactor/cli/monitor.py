@@ -1,9 +1,10 @@
 """Progress on stderr, if that is a terminal, and a machine-readable log of a fit."""
 
 import json
+import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,12 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from bifactor.cli.output import escape_controls, stderr
+from bifactor.applications.watch import AfterFit, FitWatch, Watch
+from bifactor.cli.output import ENDED, INTERRUPTED, TERMINATED, WRITING, WRITTEN, escape_controls, stderr
 from bifactor.data.text import Progress as Read
 from bifactor.errors import FileError
 from bifactor.problems.state import State
+from bifactor.running.memory import bytes_in_words
 from bifactor.running.progress import show_stage
 
 LOG = "bifactor.log"
@@ -123,7 +126,7 @@ def reading_progress(name: str) -> Iterator[Read]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-class FitMonitor:
+class FitMonitor(FitWatch):
     """A line with the current stage, its progress, and an upper bound of the time left."""
 
     def __init__(self, bar: Progress, first: str, what: str, observations: int):
@@ -215,3 +218,42 @@ def share(what: str) -> Iterator[Callable[[float], None]]:
     with _bar(columns) as bar:
         task = bar.add_task(what, total=1)
         yield lambda done: bar.update(task, completed=done)
+
+
+class CommandStages(AfterFit):
+    """The stages after a fit of a command, which remembers for its exit code and its messages how far they came."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.context = click.get_current_context()
+
+    def keep(self) -> None:
+        super().keep()
+        self.context.meta[WRITING] = True
+
+    def written(self) -> None:
+        self.context.meta[WRITTEN] = True
+
+    def signalled(self, number: int) -> None:
+        self.context.meta[ENDED] = INTERRUPTED if number == signal.SIGINT else TERMINATED
+
+
+class TerminalWatch(Watch):
+    """Shows the progress of a workflow on a terminal, logs its fits, and answers signals."""
+
+    def reading(self, name: str) -> AbstractContextManager[Read]:
+        return reading_progress(name)
+
+    def fitting(self, what: str, first: str, observations: int = 0) -> AbstractContextManager[FitWatch]:
+        return fit_progress(what, first, observations)
+
+    def share(self, what: str) -> AbstractContextManager[Callable[[float], None]]:
+        return share(what)
+
+    def memory(self, needed: int) -> None:
+        console = stderr()
+        if console.is_terminal:
+            console.print(f"The fit takes about {bytes_in_words(needed)} of memory besides Python itself.")
+
+    def after_fit(self) -> AbstractContextManager[AfterFit]:
+        return CommandStages().answering()

@@ -3,16 +3,17 @@
 import csv
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
 import click
-import numpy as np
 
-from bifactor.arrays import Array
+from bifactor.applications import completion
+from bifactor.applications.base import open_fit
+from bifactor.applications.completion.predictions import Predictions
 from bifactor.cli import monitor
 from bifactor.cli.inputs import history_option
+from bifactor.cli.monitor import TerminalWatch
 from bifactor.cli.options import (
     INPUT,
     column_options,
@@ -25,19 +26,12 @@ from bifactor.cli.options import (
 )
 from bifactor.cli.output import Lines, emit_json, stderr, wants_json
 from bifactor.cli.parquet import PARQUET, Frames, parquet_batches, require_parquet
-from bifactor.data import Names, Observations, read
-from bifactor.data.names import to_python_objects
-from bifactor.errors import InputError
-from bifactor.models import Fit, load
-from bifactor.models.model import Prediction, match_status
+from bifactor.models import Fit
 from bifactor.running.files import new_file, opened, require_free
 from bifactor.validation import pluralize
 
 BATCH = 1_000_000
 """Pairs of a parquet file per piece that is read."""
-
-BLOCK = 100_000
-"""Lines per block that is written."""
 
 EXAMPLES = """\b
 Examples:
@@ -87,10 +81,7 @@ def predict(
     if output is not None:
         require_free(output, force)
         require_parquet(output, safe_cells)
-    model = load(fit)
-    if history is not None:
-        model = model.fold_in(history)
-    answers = (PredictionTable.of(model, some, unknown, std) for some in _batches(model, pairs, columns(options)))
+    answers = _predicted(open_fit(fit, history), pairs, std, unknown, columns(options))
     if wants_json() and output is None:
         every = list(answers)
         told = {"predictions": [one for answer in every for one in answer.records()]}
@@ -104,22 +95,28 @@ def predict(
     stderr().print(said + (f"; {strange:,} with a name that is not in the fit" if strange else ""))
 
 
-def _batches(model: Fit, path: Path, asked: dict[str, Any]) -> Iterator[Observations]:
-    """The pairs of a file, in pieces if it is parquet."""
-    how = {"values": False, "hints": model.header, **asked}
-    with monitor.reading_progress(path.name) as progress:
-        done = 0
-        if path.name.lower().endswith(PARQUET) and path.is_file():
+def _predicted(fit: Fit, pairs: Path, std: bool, unknown: str, asked: dict[str, Any]) -> Iterator[Predictions]:
+    """Predictions for the pairs in a file, in pieces if it is parquet."""
+    for some in _batches(pairs):
+        predicted = completion.predict(fit, some, std=std, watch=TerminalWatch(), **asked)
+        if unknown == "raise":
+            predicted.require_known("pass --unknown mean")
+        yield predicted
+
+
+def _batches(path: Path) -> Iterator[Any]:
+    """The pieces of a parquet file; else, or if it has no lines, the path."""
+    done = 0
+    if path.name.lower().endswith(PARQUET) and path.is_file():
+        with monitor.reading_progress(path.name) as progress:
             for batch, done, total in parquet_batches(path, BATCH):
-                yield read(batch, **how)
+                yield batch
                 progress(done, total)
-        if done == 0:  # a file of another kind, or without lines
-            yield read(path, progress=progress, **how)
+    if done == 0:
+        yield path
 
 
-def _written(
-    answers: "Iterator[PredictionTable]", output: Path | None, force: bool, safe_cells: bool
-) -> tuple[int, int]:
+def _written(answers: Iterator[Predictions], output: Path | None, force: bool, safe_cells: bool) -> tuple[int, int]:
     """Write answers; return the number of pairs, and of those with a name that is not in the fit."""
     count = strange = 0
     with _place(output, force, safe_cells) as put:
@@ -133,7 +130,7 @@ def _written(
 def _place(output: Path | None, force: bool, safe_cells: bool) -> Iterator[Any]:
     """A function that writes an answer; its second argument says whether it is the first one."""
     if output is None:
-        yield lambda answer, first: answer.write(Lines(), safe_cells, first)
+        yield lambda answer, first: _write(answer, Lines(), safe_cells, first)
         return
     with new_file(output, force) as temporary:
         if output.name.lower().endswith(PARQUET):
@@ -141,81 +138,15 @@ def _place(output: Path | None, force: bool, safe_cells: bool) -> Iterator[Any]:
                 yield lambda answer, first: frames.put(answer.frame())
         else:
             with opened(temporary, output) as file:
-                yield lambda answer, first: answer.write(file, safe_cells, first)
+                yield lambda answer, first: _write(answer, file, safe_cells, first)
 
 
-@dataclass(frozen=True, eq=False)
-class PredictionTable:
-    """Predictions for pairs: names on both sides, the numbers, and which names are in the fit."""
-
-    header: tuple[str, ...]
-    rows: tuple[Names, Array, Array]
-    """The names of the fit, the index of each pair among them, and its name in the file."""
-    cols: tuple[Names, Array, Array]
-    told: dict[str, Array]
-    """Predictions and, on request, their standard deviations."""
-    flags: Array
-
-    @classmethod
-    def of(cls, fit: Fit, pairs: Observations, unknown: str, std: bool) -> "PredictionTable":
-        assert pairs.row_names is not None
-        assert pairs.column_names is not None
-        rows, cols = pairs.row_names[pairs.rows], pairs.column_names[pairs.cols]
-        i, j = fit.pairs(rows, cols)
-        if unknown == "raise":
-            _require_known(i, rows, "row")
-            _require_known(j, cols, "column")
-        header = ("row", "column") if pairs.origin is None else pairs.origin.header[:2]
-        called = ("row", "column") if all(name.isdigit() for name in header) else header
-        here = Prediction(fit.model, (i, j))
-        told = {"prediction": here.mean, **({"std": here.std} if std else {})}
-        return cls(called, (fit.rows, i, rows), (fit.cols, j, cols), told, match_status(i, j))
-
-    def __len__(self) -> int:
-        return int(self.flags.size)
-
-    @property
-    def strange(self) -> int:
-        """Pairs with a name that is not in the fit."""
-        return int(np.count_nonzero(self.flags != "both"))
-
-    def frame(self) -> dict[str, Any]:
-        """Columns for a parquet file; names are integers if all names of the fit are."""
-        sides = {}
-        for name, (names, places, given) in zip(self.header, (self.rows, self.cols), strict=True):
-            called = _called(names, places, given)
-            whole = names.values.dtype.kind in "iu" and given.dtype.kind in "iu"
-            sides[name] = np.array(called, np.int64) if whole else [str(one) for one in called]
-        return {**sides, **self.told, "known": self.flags.tolist()}
-
-    def write(self, file: TextIO | Lines, safe_cells: bool, header: bool = True) -> None:
-        writer = csv.writer(file, lineterminator="\n")
-        if header:
-            writer.writerow([*(map(safe, self.header) if safe_cells else self.header), *self.told, "known"])
-        for first, second, *numbers, words in self.blocks():
-            sides = (map(safe, side) if safe_cells else side for side in (first, second))
-            written = ((f"{number:.6g}" for number in column) for column in numbers)
-            writer.writerows(zip(*sides, *written, words, strict=True))
-
-    def records(self) -> list[dict[str, Any]]:
-        keys = ("row", "column", *self.told, "known")
-        return [dict(zip(keys, record, strict=True)) for block in self.blocks() for record in zip(*block, strict=True)]
-
-    def blocks(self) -> Iterator[tuple[list[Any], ...]]:
-        for first in range(0, self.flags.size, BLOCK):
-            part = slice(first, first + BLOCK)
-            names = (_called(side[0], side[1][part], side[2][part]) for side in (self.rows, self.cols))
-            yield *names, *(column[part].tolist() for column in self.told.values()), self.flags[part].tolist()
-
-
-def _require_known(places: Array, names: Array, side: str) -> None:
-    if np.any(places < 0):
-        name = to_python_objects(names[places < 0])[0]
-        raise InputError(f"The fit has no {side} named {name!r}. Check the name, or pass --unknown mean.")
-
-
-def _called(names: Names, places: Array, given: Array) -> list[Any]:
-    """Names as in the fit, so that all answers have names of one type; unknown names as they were given."""
-    known_ones = to_python_objects(names[places]) if len(names) else [None] * places.size
-    own = zip(places.tolist(), known_ones, to_python_objects(given), strict=True)
-    return [name if place >= 0 else other for place, name, other in own]
+def _write(predicted: Predictions, file: TextIO | Lines, safe_cells: bool, header: bool) -> None:
+    writer = csv.writer(file, lineterminator="\n")
+    if header:
+        names = map(safe, predicted.header) if safe_cells else predicted.header
+        writer.writerow([*names, *predicted.columns, "known"])
+    for first, second, *numbers, words in predicted.blocks():
+        sides = (map(safe, side) if safe_cells else side for side in (first, second))
+        written = ((f"{number:.6g}" for number in column) for column in numbers)
+        writer.writerows(zip(*sides, *written, words, strict=True))

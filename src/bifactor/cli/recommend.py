@@ -4,183 +4,50 @@ import csv
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 import numpy as np
 from rich.table import Table
 
-from bifactor._compat import cached_property
+from bifactor.applications import recommender
+from bifactor.applications.base import open_fit, with_history
+from bifactor.applications.recommender.lists import POPULARITY, STRANGERS, RecommendationLists, RowList
 from bifactor.arrays import Array
 from bifactor.cli import monitor
-from bifactor.cli.inputs import history_option, read_names, read_titles
+from bifactor.cli.inputs import history_option, read_names
 from bifactor.cli.options import INPUT, Within, force_option, json_option, safe, safe_cells_option, seed_option
 from bifactor.cli.output import Screen, emit_json, print_line, stderr, wants_json
 from bifactor.cli.parquet import PARQUET, pyarrow, require_parquet
 from bifactor.data.names import to_python_objects
 from bifactor.errors import InputError
-from bifactor.models import Fit, load
-from bifactor.models.new_entries import read_new_entries
-from bifactor.models.recommender.explain import Reasons
-from bifactor.models.top_k import (
-    RANKING_MODES,
-    RankingCriterion,
-    allowed_columns,
-    make_criterion,
-    popular_columns,
-    top_columns,
-)
+from bifactor.models import Fit
+from bifactor.models.top_k import RANKING_MODES
 from bifactor.running.files import new_file, opened, require_free
 from bifactor.validation import pluralize
-
-BLOCK = 4096
-"""Rows per block of recommendations."""
 
 LINES = 1 << 16
 """Lines of a file per block that is written."""
 
-CARRIERS = 3
-"""Number of columns that are named as the reasons of a recommendation."""
-
 ENDINGS = (".csv", ".csv.gz", *PARQUET)
 
-CHOICES, POPULARITY = "choices", "popularity"
-"""What a list is based on."""
 
-
-class Contribution(NamedTuple):
-    """A column that a row has chosen, and its contribution to the score of another."""
-
-    column: Any
-    title: str | None
-    part: float
-
-
-class Recommendation(NamedTuple):
-    """One recommendation."""
-
-    column: Any
-    score: float
-    title: str | None
-    because: list[Contribution] | None
-    """The reasons, strongest first."""
-
-    @property
-    def why(self) -> str:
-        """The reasons in words."""
-        return "; ".join(str(one.title or one.column) for one in self.because or [])
-
-
-class RowList(NamedTuple):
-    """The recommendations for a row, and what they are based on; None unless the fit is to clicks."""
-
-    row: Any
-    lines: list[Recommendation]
-    based_on: str | None
-
-
-@dataclass(frozen=True, eq=False)
-class RecommendationLists:
-    """The recommendations of a fit for rows given by index, where -1 is a row that is not in the fit."""
-
-    fit: Fit
-    rows: Array
-    names: list[Any] | None
-    """Names of the rows, where they differ from the fit's."""
-    count: int
-    include_seen: bool
-    allowed: Array | None
-    titles: Array | None
-    reasons: Reasons | None
-    order: RankingCriterion
-    """Of the rows in the fit."""
-    by: str
-
-    @property
-    def popular(self) -> int:
-        """How many rows get the most popular columns."""
-        if not self.fit.of_choices:
-            return 0
-        return int(np.count_nonzero((self.rows < 0) | (self.fit.seen.counts[self.rows] == 0)))
-
-    def __iter__(self) -> Iterator[RowList]:
-        known = np.concatenate([[0], np.cumsum(self.rows >= 0)])
-        for first in range(0, self.rows.size, BLOCK):
-            rows = self.rows[first : first + BLOCK]
-            names = to_python_objects(self.fit.rows[rows]) if self.names is None else self.names[first : first + BLOCK]
-            yield from self._block(rows, names, self.order.part(slice(known[first], known[first + rows.size])))
-
-    @cached_property
-    def fallback(self) -> tuple[Array, Array]:
-        """The most popular columns, and the share of rows that chose each."""
-        return popular_columns(self.fit.seen, len(self.fit.cols), self.count, self.allowed)
-
-    def _block(self, rows: Array, names: list[Any], order: RankingCriterion) -> Iterator[RowList]:
-        fit, there = self.fit, rows >= 0
-        known = fit.seen.counted(rows[there]) if self.include_seen else fit.seen.select(rows[there])
-        found = top_columns(fit, order, known, self.count, not self.include_seen, self.allowed)
-        of_clicks, at = fit.of_choices, np.cumsum(there) - 1
-        for k, (row, name) in enumerate(zip(rows.tolist(), names, strict=True)):
-            if row < 0:
-                yield RowList(name, self._lines(-1, *self.fallback), POPULARITY)
-                continue
-            kept = found.columns[at[k]] >= 0
-            columns, scores = found.columns[at[k]][kept], found.predicted[at[k]][kept]
-            fallback = bool(found.popular[at[k]])
-            rests = POPULARITY if fallback else CHOICES if of_clicks else None
-            yield RowList(name, self._lines(-1 if fallback else row, columns, scores), rests)
-
-    def _lines(self, row: int, columns: Array, scores: Array) -> list[Recommendation]:
-        titles = [None] * columns.size if self.titles is None else self.titles[columns].tolist()
-        because: list[Any] = [None] * columns.size
-        if self.reasons is not None:
-            because = [[] for _ in titles] if row < 0 or columns.size == 0 else self._because(row, columns)
-        names = to_python_objects(self.fit.cols[columns])
-        return [Recommendation(*each) for each in zip(names, scores.tolist(), titles, because, strict=True)]
-
-    def _because(self, row: int, columns: Array) -> list[list[Contribution]]:
-        assert self.reasons is not None
-        found = []
-        for own, parts in zip(*self.reasons.of(row, columns, CARRIERS), strict=True):
-            titles = [None] * own.size if self.titles is None else self.titles[own].tolist()
-            names = to_python_objects(self.fit.cols[own])
-            every = [Contribution(*each) for each in zip(names, titles, parts.tolist(), strict=True)]
-            found.append([one for one in every if one.part > 0])
-        return found
-
-    @property
-    def header(self) -> list[str]:
-        """The header of a file."""
-        of_clicks = self.fit.of_choices
-        more = ["title"] * (self.titles is not None) + ["because"] * (self.reasons is not None)
-        added = ["rank", self.measure, *more, *(["based_on"] if of_clicks else [])]
-        row, column = self.fit.header[:2]
-        if row.isdecimal() or column.isdecimal() or {row, column} & set(added):
-            row, column = ("user", "item") if of_clicks else ("row", "column")
-        return [row, "rank", column, *added[1:]]
-
-    @property
-    def measure(self) -> str:
-        """What the numbers are called."""
-        return "score" if self.fit.of_choices else "prediction" if self.by == "mean" else self.by
-
-    def table(self, done: Callable[[float], None]) -> Iterator[list[list[Any]]]:
-        """The lines of a file in blocks; `done` is called with the share of the rows that are done."""
-        block: list[list[Any]] = []
-        for k, (name, lines, rests) in enumerate(self):
-            for place, line in enumerate(lines, 1):
-                told = [name, place, line.column, line.score]
-                told += [line.title] if self.titles is not None else []
-                told += [line.why] if self.reasons is not None else []
-                block.append(told + ([rests] if rests is not None else []))
-            if len(block) >= LINES:
-                yield block
-                block = []
-                done((k + 1) / self.rows.size)
-        if block:
+def table_blocks(lists: RecommendationLists, done: Callable[[float], None]) -> Iterator[list[list[Any]]]:
+    """The lines of a file in blocks; `done` is called with the share of the rows that are done."""
+    block: list[list[Any]] = []
+    for k, (name, lines, rests) in enumerate(lists):
+        for place, line in enumerate(lines, 1):
+            told = [name, place, line.column, line.score]
+            told += [line.title] if lists.titles is not None else []
+            told += [line.why] if lists.reasons is not None else []
+            block.append(told + ([rests] if rests is not None else []))
+        if len(block) >= LINES:
             yield block
+            block = []
+            done((k + 1) / lists.rows.size)
+    if block:
+        yield block
 
 
 def require_ending(output: Path, safe_cells: bool) -> None:
@@ -200,7 +67,7 @@ def write(
     with new_file(output, force) as temporary:
         packed = output.name.lower().endswith(PARQUET)
         with _parquet(temporary, lists) if packed else _text(temporary, output, lists, safe_cells) as put:
-            for block in lists.table(done):
+            for block in table_blocks(lists, done):
                 put(block)
                 count += len(block)
     return count
@@ -276,7 +143,7 @@ Examples:
 @click.option("--explain/--no-explain", default=None, help="For clicks: show which choices led to each column.")
 @click.option(
     "--unknown",
-    type=click.Choice(["raise", "popular"]),
+    type=click.Choice(STRANGERS),
     default="raise",
     show_default=True,
     help="What to do with rows that are not in the fit: raise an error or, for clicks, show popular columns.",
@@ -304,7 +171,7 @@ def recommend(fit: Path, output: Path | None, force: bool, safe_cells: bool, **o
     if output is not None:
         require_ending(output, safe_cells)
         require_free(output, force)
-    lists = _lists(load(fit), on_screen=output is None and not wants_json(), **options)
+    lists = _lists(open_fit(fit), on_screen=output is None and not wants_json(), **options)
     if output is not None:
         with monitor.share("recommending") as done:
             count = write(lists, output, force, safe_cells, done)
@@ -352,20 +219,25 @@ def _lists(
     if listing is not None:
         asked = np.concatenate([asked, read_names(listing, model.rows, model.header[0])])
     if history is not None:
-        new = read_new_entries(model, history)
-        assert new.row_names is not None
-        model = model.fold_in(new)
-        asked = asked if asked.size or everybody else new.row_names.values
-    rows = np.arange(len(model.rows)) if everybody else model.places(asked, "row")
-    called = None if everybody else _called(model, asked, rows, unknown)
-    allowed = None if items is None else allowed_columns(model, read_names(items, model.cols, model.header[1]))
-    titles = None if names is None else read_titles(names, model.cols)
-    why = (on_screen and rows.size == 1) if explain is None else explain
-    reasons = Reasons(model) if why and of_clicks else None
-    ordered = make_criterion(
-        model.model, None if everybody else rows[rows >= 0], by, 0.9 if level is None else level, seed
+        model, newcomers = with_history(model, history)
+        asked = asked if asked.size or everybody else newcomers
+    count_of_rows = len(model.rows) if everybody else asked.size
+    if unknown == "raise" and not everybody:
+        _require_known(model, asked)
+    why = (on_screen and count_of_rows == 1) if explain is None else explain
+    return recommender.recommend(
+        model,
+        None if everybody else asked,
+        count,
+        filter_seen=not include_seen,
+        items=None if items is None else read_names(items, model.cols, model.header[1]),
+        titles=names,
+        by=by,
+        level=0.9 if level is None else level,
+        random_state=seed,
+        explain=bool(why) and of_clicks,
+        unknown=unknown,
     )
-    return RecommendationLists(model, rows, called, count, include_seen, allowed, titles, reasons, ordered, by)
 
 
 def _require_error_bars(model: Fit, by: str) -> None:
@@ -380,21 +252,15 @@ def _require_error_bars(model: Fit, by: str) -> None:
     raise InputError(f"--by {by} needs error bars, but {why}.")
 
 
-def _called(model: Fit, asked: Array, rows: Array, unknown: str) -> list[Any]:
-    """Names as in the fit; unknown names raise an error, or stay as they were given."""
-    strange = rows < 0
-    if strange.any() and unknown == "raise":
+def _require_known(model: Fit, asked: Array) -> None:
+    strange = model.places(asked, "row") < 0
+    if strange.any():
         name, others = to_python_objects(asked[strange])[0], int(strange.sum()) - 1
         more = f", and lacks {pluralize(others, 'other')} that you asked for" if others else ""
         advice = ", or --unknown popular" if model.of_choices else ""
         raise InputError(
             f"The fit has no row named {name!r}{more}. Check the name, or pass its entries with --history{advice}."
         )
-    known = to_python_objects(model.rows[rows]) if len(model.rows) else to_python_objects(asked)
-    return [
-        given if lost else own
-        for lost, own, given in zip(strange.tolist(), known, to_python_objects(asked), strict=True)
-    ]
 
 
 def _record(one: RowList, measure: str) -> dict[str, Any]:

@@ -6,16 +6,13 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Any, TypeVar
 
 import click
 
-from bifactor.cli.output import ENDED, FAILED, INTERRUPTED, TERMINATED, WRITING, WRITTEN
-
-T = TypeVar("T")
+from bifactor.cli.output import ENDED, FAILED, TERMINATED
 
 REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
 """Errors of a full or faulty disk."""
@@ -45,70 +42,6 @@ def ended_by_signal(context: click.Context) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-
-class AfterFit:
-    """The stages after a fit: Ctrl-C or SIGTERM ends one of them and leaves out the others, but the fit is written.
-
-    Before `keep`, and in a stage, a signal raises `KeyboardInterrupt`; at any other time it is only noted. The second
-    one after `keep` always raises.
-    """
-
-    def __init__(self) -> None:
-        self.context, self.process = click.get_current_context(), os.getpid()
-        self.missing: list[str] = []
-        self.ended, self._free = False, True
-
-    def keep(self) -> None:
-        """From now on there is a fit to write."""
-        self._free = False
-        self.context.meta[WRITING] = True
-
-    def written(self) -> None:
-        """From now on the fit is in its folder, and only its summary may be lost."""
-        self.context.meta[WRITTEN] = True
-
-    def stage(self, what: str, function: Callable[[], T]) -> T | None:
-        """The value of a function; None if that, or an earlier stage, was interrupted."""
-        if not self.ended:
-            try:
-                self._free = True
-                found = function()
-                self._free = False
-                return found
-            except KeyboardInterrupt:
-                self._free, self.ended = False, True
-        self.missing.append(what)
-        return None
-
-    @property
-    def notes(self) -> list[str]:
-        """What is missing, as a sentence."""
-        return [f"Interrupted, without {', '.join(self.missing)}."] if self.missing else []
-
-    def _end(self, number: int, previous: Any, frame: FrameType | None) -> None:
-        if self._free or self.ended or os.getpid() != self.process:
-            previous(number, frame)
-        else:
-            self.context.meta[ENDED] = INTERRUPTED if number == signal.SIGINT else TERMINATED
-            self.ended = True
-
-
-@contextmanager
-def after_fit() -> Iterator[AfterFit]:
-    """The stages after a fit; signals that are ignored stay so."""
-    stages, before = AfterFit(), dict[int, Any]()
-    if threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGINT, signal.SIGTERM):
-            previous = signal.getsignal(number)
-            if callable(previous):
-                before[number] = previous
-                signal.signal(number, lambda number, frame: stages._end(number, before[number], frame))
-    try:
-        yield stages
-    finally:
-        for one, previous in before.items():
-            signal.signal(one, previous)
 
 
 @contextmanager

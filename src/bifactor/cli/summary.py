@@ -1,56 +1,20 @@
-"""What `bifactor complete` says of a fit: the memory that it takes, estimated, checked and measured, and a summary."""
+"""What `bifactor complete` says of a fit."""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from bifactor.applications.recommender.report import held_out_choices, trial_used
+from bifactor.applications.recommender.workflow import PLACES
 from bifactor.cli.output import notes
-from bifactor.data import Dataset
-from bifactor.executors import Streamed
 from bifactor.models.completion.clipping import describe_range as spoken_range
 from bifactor.models.completion.clipping import restored_range
-from bifactor.models.completion.fitting import CompletionSettings
 from bifactor.models.metrics import format_scores
+from bifactor.models.recommender.evaluation import describe_gain, metric_label
+from bifactor.models.recommender.hyperparameters import RANKING_DEPTH
 from bifactor.models.storage import REPORT
-from bifactor.problems.objective import Objective
-from bifactor.running.memory import bytes_in_words, entries_memory, require_memory
-from bifactor.solvers import Solver
+from bifactor.running.memory import bytes_in_words
 from bifactor.validation import pluralize
-
-READERS = 30_000_000
-"""Bytes of compiled code and of threads that only passes over blocks need."""
-
-WORKER, CLIENT = 200_000_000, 60_000_000
-"""Bytes of Python and its libraries in a worker process, and those of Dask in the process that directs workers."""
-
-KEPT = 16
-"""Bytes of an observation in the memory of a worker."""
-
-
-def block_memory(problem: Objective, rank: int, solver: Solver, size: int, workers: int | None) -> int:
-    """Bytes that a fit of this many observations in blocks takes, on this machine, with this many workers on it."""
-    own = READERS + int(solver.peak(problem, rank))
-    return own if workers is None else own + CLIENT + workers * WORKER + KEPT * size
-
-
-def sample_memory(shape: tuple[int, int], size: int, most: int, rank: int, solver: Solver | None = None) -> int:
-    """Bytes of choosing settings with at most this many observations: all, or those of part of the longer side."""
-    some = min(size, most)
-    long, short = max(shape), min(shape)
-    return READERS + entries_memory((max(1, long * some // size), short), some, rank, solver=solver)
-
-
-def saved_memory(problem: Objective, rank: int) -> int:
-    """Bytes of the covariances of all rows and columns, which are computed and packed to be saved."""
-    width = rank + problem.kind.fixed_columns
-    return 8 * sum(problem.shape) * width * (width + 1)
-
-
-def require_free_memory(needed: int, data: Dataset, chosen: CompletionSettings) -> int:
-    """The bytes needed. Raise `InputError` if that is more than there is, unless workers elsewhere may have more."""
-    if data.in_memory or isinstance(chosen.executor, Streamed):
-        require_memory(needed)
-    return needed
 
 
 def memory_in_words(card: Mapping[str, Any]) -> str:
@@ -98,3 +62,54 @@ def _noise(fit: dict[str, Any]) -> list[tuple[str, str]]:
 def _clipped(fit: dict[str, Any]) -> list[tuple[str, str]]:
     limits = restored_range(fit["clip"])
     return [] if limits is None else [("clipped", f"predictions are {spoken_range(limits)}")]
+
+
+# Of a fit to clicks.
+
+
+def _weights(choice: Mapping[str, Any]) -> str:
+    told = f"{choice['unobserved']:.3g} for items not chosen, 1 for chosen ones; ridge {choice['ridge']:.3g}"
+    if choice["item_share"]:
+        told += f"; {choice['item_share']:.0%} of scores are item-to-item, ridge {choice['item_ridge']:.3g}"
+    trials = choice["trials"]
+    if not trials:
+        return told
+    used = trial_used(choice)
+    score = "" if used is None else f", with NDCG@{RANKING_DEPTH} {used['ndcg']:.4f} for held-out users"
+    return f"{told}: chosen by {pluralize(len(trials), 'trial')}{score}"
+
+
+def _check(card: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """How well the first fit ranked the held-out choices, and how well a list of popular items would have."""
+    check = card["scores"].get("held out")
+    if check is None:
+        return []
+    users = pluralize(check["users"], "user")
+    lines = [("check", f"a first fit without {held_out_choices(card)}, judged on these for {users}")]
+    for name in (f"ndcg@{PLACES}", f"recall@{PLACES}"):
+        one = check["metrics"][name]
+        interval = f"{one['low']:.4f} to {one['high']:.4f}"
+        kind = f", {check['recall']}" if name.startswith("recall") else ""
+        told = f"{metric_label(name)} {one['mean']:.4f} ({interval}{kind})"
+        lines.append(("", f"{told}; most popular items {one['popular']:.4f}"))
+    return [*lines, ("", describe_gain(check))]
+
+
+def click_summary(card: Mapping[str, Any], output: Path) -> list[tuple[str, str]]:
+    data, fit, timings = card["data"], card["fit"], card["timings"]
+    users, items = pluralize(data["rows"], "user"), pluralize(data["cols"], "item")
+    lines = f" in {pluralize(data['entries'], 'line')}" if data["entries"] != data["choices"] else ""
+    each = "; each line counts as one" if card["settings"]["value"] is None and not card["settings"]["wide"] else ""
+    beside = f" and {fit['item_rank']:,} of item-to-item scores" if fit["item_rank"] else ""
+    return [
+        ("data", f"{data['file']}, {data['layout']}"),
+        ("", f"{pluralize(data['choices'], 'choice')} by {users} of {items}{lines}{each}"),
+        ("fit", f"{pluralize(fit['rank'], 'component')}{beside}, {pluralize(fit['iterations'], 'iteration')}"),
+        ("weights", _weights(card["choice"])),
+        ("status", fit["sentence"]),
+        *_check(card),
+        *notes(card["notes"]),
+        ("memory", memory_in_words(card)),
+        ("time", f"{timings['all']:.1f} s, of which reading took {timings['reading']:.1f} s"),
+        ("written", describe_output(output)),
+    ]

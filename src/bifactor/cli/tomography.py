@@ -1,25 +1,21 @@
 """`bifactor tomography`: find the state of some qubits from counts."""
 
-import warnings
 from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
-from bifactor.arrays import Array
-from bifactor.cli import monitor
+from bifactor.applications import tomography as application
+from bifactor.cli.monitor import TerminalWatch
 from bifactor.cli.options import INPUT, Auto, force_option, json_option, seed_option
 from bifactor.cli.output import code_of, print_result
 from bifactor.cli.output import notes as noted
 from bifactor.data.counts import read_counts
 from bifactor.errors import InputError
-from bifactor.estimators.state_tomography import ORDERS, StateTomography
-from bifactor.models.tomography.fit import require_npz
-from bifactor.models.tomography.goodness_of_fit import GoodnessOfFit, MisfitWarning
-from bifactor.models.tomography.states import target_state
+from bifactor.models.tomography.fit import ORDERS, require_npz
+from bifactor.models.tomography.goodness_of_fit import GoodnessOfFit
 from bifactor.running.files import require_free
-from bifactor.validation import pluralize, whole
+from bifactor.validation import pluralize
 
 EXAMPLES = """\b
 Examples:
@@ -87,42 +83,18 @@ def tomography(
         raise InputError(
             f"--rank {rank} is not possible for {pluralize(n, 'qubit')}. Choose from 1 to {2**n}, or auto."
         )
-    state = None if target is None else target_state(target, n)
-    model = StateTomography(qubits, rank, bit_order=bit_order, random_state=seed)
-    before = "choosing the rank" if rank == "auto" else "fitting"
-    with warnings.catch_warnings(record=True) as caught, monitor.fit_progress("fitting", before):
-        warnings.simplefilter("always")
-        model.fit_counts(settings, table)
-    # The summary has separate lines for how the run and the choice of the rank ended.
-    notes = [str(warning.message) for warning in caught if issubclass(warning.category, MisfitWarning)]
-    answer = _answer(model, settings, table) | {"notes": notes}
-    answer["fidelity"] = None if state is None else model.fidelity(state)
-    if output is not None:
-        require_free(output, force)  # another process may have written it in the meantime
-        model.save(output)
-    answer["output"] = None if output is None else str(output)
-    print_result(answer, _summary(answer), code_of(model.result_.status))
-
-
-def _answer(model: StateTomography, settings: list[str], table: Array) -> dict[str, Any]:
-    status = model.result_.status
-    return {
-        "qubits": model.n_qubits_,
-        "settings": len(settings),
-        "shots": whole(table.sum()),
-        "bit_order": model.bit_order,
-        "rank": model.rank_,
-        "held_out": {str(rank): value if np.isfinite(value) else None for rank, value in model.held_out_.items()},
-        "choice_interrupted": model.choice_interrupted_,
-        "purity": model.purity(),
-        "eigenvalues": model.eigenvalues_.tolist(),
-        "log_likelihood": model.log_likelihood(settings, table),
-        "goodness_of_fit": dict(vars(model.goodness_of_fit_)),
-        "status": status.name,
-        "sentence": str(status),
-        "converged": status.converged,
-        "iterations": model.n_iter_,
-    }
+    found = application.tomography(
+        (settings, table),
+        n_qubits=qubits,
+        rank=rank,
+        bit_order=bit_order,
+        target=target,
+        random_state=seed,
+        output=output,
+        force=force,
+        watch=TerminalWatch(),
+    )
+    print_result(found.card, _summary(found.card), code_of(found.fit.result_.status))
 
 
 def _summary(answer: dict[str, Any]) -> list[tuple[str, str]]:

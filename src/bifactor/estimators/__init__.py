@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from bifactor._compat import lazy
 
 if TYPE_CHECKING:
+    from bifactor.applications.pictures.estimator import ImageCompletion as ImageCompletion
     from bifactor.estimators.factor_analysis import FactorAnalysis as FactorAnalysis
-    from bifactor.estimators.image_completion import ImageCompletion as ImageCompletion
     from bifactor.estimators.matrix_completion import MatrixCompletion as MatrixCompletion
     from bifactor.estimators.matrix_completion import OneBitCompletion as OneBitCompletion
     from bifactor.estimators.pca import LogisticPCA as LogisticPCA
@@ -23,7 +23,7 @@ else:
         {
             "FactorAnalysis": "factor_analysis",
             "LogisticPCA": "pca",
-            "ImageCompletion": "image_completion",
+            "ImageCompletion": "bifactor.applications.pictures.estimator",
             "MatrixCompletion": "matrix_completion",
             "OneBitCompletion": "matrix_completion",
             "PoissonPCA": "pca",

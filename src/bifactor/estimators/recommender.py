@@ -16,7 +16,6 @@ from bifactor.estimators.validation import (
     ClickSettings,
     is_long,
     note_columns,
-    require_settings,
     store_or_none,
     validate_choices,
 )
@@ -26,6 +25,7 @@ from bifactor.models.recommender.explain import nearest
 from bifactor.models.recommender.fitting import fit_clicks
 from bifactor.models.recommender.hyperparameters import Hyperparameters
 from bifactor.models.recommender.model import ColdUserRecommender, held_out_ranking
+from bifactor.models.recommender.settings import require_click_settings
 from bifactor.models.recommender.weights import CountsToClicks, lines_of, matrix_of
 from bifactor.models.top_k import RankingCriterion, recommend_names
 
@@ -283,7 +283,7 @@ class Recommender(ClickSettings, MatrixEstimator):
         return self.decision_function(rows, cols, unknown)
 
     def _settings(self) -> CompletionSettings:
-        require_settings(self.n_components, self.unobserved, self.ridge, self.item_share, self.item_ridge)
+        require_click_settings(self.n_components, self.unobserved, self.ridge, self.item_share, self.item_ridge)
         names = ["n_components", "ridge", "solver", "max_iter", "tol", "verbose", "random_state"]
         return validate_settings(loss="squared", offsets=False, **{name: getattr(self, name) for name in names})
 

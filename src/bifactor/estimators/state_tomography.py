@@ -16,6 +16,7 @@ from bifactor.estimators.base import CardMixin, state_card
 from bifactor.kernels.blas import matmul
 from bifactor.models.completion.fitting import seed_of
 from bifactor.models.tomography.fit import (
+    ORDERS,
     FittedState,
     RankChoice,
     TomographySettings,
@@ -34,8 +35,6 @@ from bifactor.models.tomography.measurements import (
 from bifactor.models.tomography.states import target_state
 from bifactor.solvers import PCG, Solver
 from bifactor.validation import is_at_least_zero, is_count, pluralize
-
-ORDERS = ("same", "reversed")
 
 
 class StateTomography(CardMixin, BaseEstimator):  # type: ignore[misc]

@@ -19,9 +19,9 @@ from bifactor.data.observations import fill_mask_with_nan, from_matrix, from_tri
 from bifactor.data.store.manifest import MANIFEST
 from bifactor.errors import InputError, KindError
 from bifactor.models.model import Model
-from bifactor.models.recommender.hyperparameters import SearchResult
+from bifactor.models.recommender.hyperparameters import trials_of
 from bifactor.models.recommender.rows import click_rows, items_of
-from bifactor.validation import is_at_least_zero, is_count, pluralize, require_finite
+from bifactor.validation import pluralize, require_finite
 
 TIMES = (nw.Date, nw.Datetime, nw.Duration, nw.Time)
 """Column types that NumPy would convert to numbers, such as nanoseconds."""
@@ -266,7 +266,7 @@ class ClickSettings:
 
     @property
     def trials_(self) -> Any:
-        return tuple(self.model_.search.tried) if isinstance(self.model_.search, SearchResult) else ()
+        return trials_of(self.model_)
 
 
 def validate_choices(estimator: BaseEstimator, X: Any, weights: Any, reset: bool) -> Observations:
@@ -286,20 +286,6 @@ def is_long(X: Any) -> bool:
         return False
     found = usual_columns(tuple(header))
     return len(header) == 2 or (found[0] is not None and found[1] is not None)
-
-
-def require_settings(n_components: Any, unobserved: Any, ridge: Any, item_share: Any, item_ridge: Any) -> None:
-    """Raise `InputError` unless these are valid settings of a `Recommender`."""
-    if unobserved != "auto" and not (is_at_least_zero(unobserved) and float(unobserved) > 0):
-        raise InputError(f"unobserved={unobserved!r} is not a number above 0. Pass such a number, or 'auto'.")
-    if ridge is None:
-        raise InputError("ridge=None is for numbers with a posterior. Pass a number ≥ 0, or 'auto'.")
-    if item_share != "auto" and not (is_at_least_zero(item_share) and float(item_share) < 1):
-        raise InputError(f"item_share={item_share!r} is not a number ≥ 0 and < 1. Pass such a number, or 'auto'.")
-    if item_ridge != "auto" and not (is_at_least_zero(item_ridge) and float(item_ridge) > 0):
-        raise InputError(f"item_ridge={item_ridge!r} is not a number above 0. Pass such a number, or 'auto'.")
-    if not is_count(n_components, 1):
-        raise InputError(f"n_components={n_components!r} is not an integer ≥ 1. Pass the number of components.")
 
 
 def store_or_none(X: Any, long: bool = False) -> BlockDataset | None:

@@ -38,7 +38,7 @@ def get(operation: str, like: Array, size: float, columns: int = 1) -> ModuleTyp
     The module is `<operation>_numba` for NumPy arrays that are large enough, otherwise `<operation>_reference`. Arrays
     of another library in host memory are shared with compiled kernels, which are the fastest there; all others go to
     `<operation>_<library>` or, without it, are shared with the reference. Kernels that one module uses lie beside it,
-    and are named by their place, as `"pictures.patches"`.
+    and are named by their place, as `"applications.pictures.patches"`.
 
     None if there is no such module: the caller composes the operation from array functions, or refuses. This is never
     so for NumPy arrays and an operation that has a reference.

@@ -81,16 +81,15 @@ def scores(fit: "Fit", i: Array, j: Array, values: Array) -> tuple[dict[str, Any
 
 
 def score_file(fit: "Fit", data: Observations, path: Path | None) -> tuple[dict[str, Any], Array, Array]:
-    """Scores at the entries of a file, by name; predictions; and values."""
-    assert data.row_names is not None
-    assert data.column_names is not None
-    i = fit.places(data.row_names.values, "row")[data.rows]
-    j = fit.places(data.column_names.values, "column")[data.cols]
+    """Scores at the entries of a file, or of other data, by name; predictions; and values."""
+    sides = zip((data.row_names, data.column_names), data.shape, strict=True)
+    rows, cols = (np.arange(count) if names is None else names.values for names, count in sides)
+    i, j = fit.places(rows, "row")[data.rows], fit.places(cols, "column")[data.cols]
     try:
         values = fit.model.link.encode_values(data.values)
         fit.model.loss.targets.check(values, type(fit.model.loss).__name__)
     except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+        raise InputError(str(error) if path is None else f"{path}: {error}") from None
     return *scores(fit, i, j, values), values
 
 

@@ -37,20 +37,19 @@ def about_names(fit: Fit) -> dict[str, Any]:
     return {"columns": list(fit.header), "rows": len(fit.rows), "cols": len(fit.cols), "pairs": fit.seen.size}
 
 
-def about_data(path: Path, data: Dataset) -> dict[str, Any]:
-    """Description of a file, or of the blocks of a store, without its path on this machine."""
+def about_data(path: Path | None, data: Dataset) -> dict[str, Any]:
+    """Description of a file, of the blocks of a store, without its path on this machine, or of data in memory."""
     origin, about = data.origin, data.summary()
-    assert origin is not None
     return {
-        "file": path.name,
-        **data.content(path),
-        "layout": origin.layout,
-        "columns": list(origin.header),
+        "file": "data in memory" if path is None else path.name,
+        **({} if path is None else data.content(path)),
+        "layout": type(data).__name__ if origin is None else origin.layout,
+        "columns": list(("row", "column", "value") if origin is None else origin.header),
         "rows": data.shape[0],
         "cols": data.shape[1],
         "entries": data.size,
         "observed": data.size / (data.shape[0] * data.shape[1]),
-        "without_value": origin.missing,
+        "without_value": 0 if origin is None else origin.missing,
         "values": {"least": about.least, "mean": about.mean, "largest": about.largest},
     }
 

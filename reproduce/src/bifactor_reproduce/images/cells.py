@@ -9,13 +9,13 @@ from statistics import median
 
 import numpy as np
 
+from bifactor.applications.pictures.files import pictures_in, psnr, random_mask, read_grey, shrunk
 from bifactor.arrays import Array
 from bifactor.inits import Spectral
 from bifactor.linear_map import Dense
 from bifactor.losses import Squared
 from bifactor.operators import Entries
 from bifactor.penalties import Ridge
-from bifactor.pictures.files import pictures_in, psnr, random_mask, read_grey, shrunk
 from bifactor.problems.objective import Problem
 from bifactor.solvers import BFGD, PCG, SVP, ProcrustesFlow, Solver
 from bifactor.steps import StronglyConvex

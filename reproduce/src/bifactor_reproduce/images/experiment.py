@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
+from bifactor.applications.pictures.files import pillow_or_advice, require_picture
 from bifactor.data.text import checksum
 from bifactor.errors import BifactorError
-from bifactor.pictures.files import pillow_or_advice, require_picture
 from bifactor_reproduce.harness.experiment import Experiment, Finished, Outcome, Scale
 from bifactor_reproduce.harness.items import Figure, Findings, Table, Value
 from bifactor_reproduce.harness.sources import VARIABLE, Sources

@@ -5,8 +5,8 @@ import io
 
 import numpy as np
 
+from bifactor.applications.pictures.files import pillow_or_advice
 from bifactor.arrays import Array
-from bifactor.pictures.files import pillow_or_advice
 
 WIDTH = 400
 """Pixels, at most."""

@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from bifactor.arrays import Array
-from bifactor.data import Dataset, Observations, RandomCells
+from bifactor.data import CellMask, Dataset, Observations
 from bifactor.data.seen_items import Pairs
 from bifactor.errors import InputError
 from bifactor.models.fit import Fit
@@ -111,12 +111,12 @@ def metric_label(name: str) -> str:
     return capitals.get(kind, kind.replace("_", " ")) + at + places
 
 
-def hold_out_choices(data: Dataset, share: float, seed: int) -> tuple[Dataset, Split] | None:
-    """Data to fit, and a split: this share of the choices is held out, by a hash of user, item and seed.
+def hold_out_choices(data: Dataset, mask: CellMask, seed: int) -> tuple[Dataset, Split] | None:
+    """Data to fit, and a split: the choices in some cells are held out.
 
     At most `MAX_EVALUATED_USERS` users are evaluated, who have held-out and other choices. None if there are none.
     """
-    train, hidden = data.split(RandomCells(share, seed))
+    train, hidden = data.split(mask)
     users = _judges(train.counts()[0], hidden.counts()[0], seed)
     if users.size == 0:
         return None

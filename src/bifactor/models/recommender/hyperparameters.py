@@ -90,6 +90,11 @@ class SearchResult:
     interrupted: bool = False
 
 
+def trials_of(model: Model) -> tuple[Trial, ...]:
+    """The settings that were tried for a model."""
+    return tuple(model.search.tried) if isinstance(model.search, SearchResult) else ()
+
+
 def search_hyperparameters(
     data: Callable[[], Observations], settings: CompletionSettings, given: Hyperparameters
 ) -> SearchResult:

@@ -17,6 +17,9 @@ from bifactor.running.result import Result, Status
 from bifactor.running.solve import solve
 from bifactor.solvers import Solver
 
+ORDERS = ("same", "reversed")
+"""Which letter of a setting the first bit of an outcome belongs to: the first, or the last."""
+
 FOLDS = 5
 """Number of parts of the settings or strings, each held out once, when the rank is chosen from the data."""
 

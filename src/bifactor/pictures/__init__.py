@@ -1,1 +1,0 @@
-"""Completion of pictures with missing pixels, as pictures rather than matrices."""

@@ -1,1 +1,0 @@
-"""HTML reports: one skeleton, one palette."""
