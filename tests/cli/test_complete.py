@@ -85,7 +85,10 @@ def test_a_folder_says_no_more_of_its_columns_than_whether_there_are_offsets(inv
     core = json.loads(Path("fit/card.json").read_text(encoding="utf-8"))["model"]
     clicks = {"unobserved", "item_share", "item_ridge"}
     ridges = {"ridge", "offset_ridge"}
-    assert set(core) == {"loss", "intercept", "offsets", "clip", "classes", "features", "store"} | clicks | ridges
+    assert (
+        set(core)
+        == {"loss", "intercept", "offsets", "clip", "classes", "binarize", "features", "store"} | clicks | ridges
+    )
     assert core["offsets"] == (flag == "--offsets")
     model = bf.load("fit").model
     assert model.fixed == fixed

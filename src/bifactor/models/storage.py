@@ -15,7 +15,7 @@ format. Formats and their additions:
    columns. For features of rows that were a matrix, their zeros and units. The ridge of offsets, which is that of the
    components in earlier formats.
 7. card.json calls ridges `ridge`, `offset_ridge` and `item_ridge`; before, they were `alpha`, `offset_alpha` and
-   `item_alpha`.
+   `item_alpha`. For labels above a threshold, the threshold.
 """
 
 import errno
