@@ -9,7 +9,7 @@ from tests.qubits import drawn_state, labels, matrix, sample
 
 from bifactor.models.tomography import fit
 from bifactor.models.tomography.fit import (
-    Prediction,
+    HeldOutLikelihood,
     TomographySettings,
     _as_good_as_the_best,
     choose_rank,
@@ -44,7 +44,7 @@ def test_ranks_that_explain_nothing_do_not_end_the_choice(explained, tried, want
     values = {1: -2.6, 2: -2.8, 4: -2.3, 8: -2.1}
 
     def predictions(data, rank, folds, how):
-        return Prediction(np.full(len(data.labels), values[rank]), rank in explained)
+        return HeldOutLikelihood(np.full(len(data.labels), values[rank]), rank in explained)
 
     monkeypatch.setattr(fit, "predict_held_out", predictions)
     choice = choose_rank(counted(np.eye(8) / 8, 3), HOW)
@@ -59,13 +59,13 @@ def test_mixed_states_have_the_full_rank():
 def test_a_lower_rank_has_to_predict_as_well():
     """One standard error of the difference is allowed, and no rank is taken that explains less."""
     rng = np.random.default_rng(0)
-    best = Prediction(rng.standard_normal(50), True)
+    best = HeldOutLikelihood(rng.standard_normal(50), True)
     near, far = best.values - 0.1 + rng.standard_normal(50), best.values - 0.1
     for values, explained, wanted in ((near, True, 1), (near, False, 2), (far, True, 2), (near - np.inf, True, 2)):
-        assert _as_good_as_the_best({1: Prediction(values, explained), 2: best}) == wanted
+        assert _as_good_as_the_best({1: HeldOutLikelihood(values, explained), 2: best}) == wanted
     unexplained = replace(best, explained=False)
-    assert _as_good_as_the_best({1: Prediction(near, False), 2: unexplained}) == 1
-    nowhere = Prediction(np.full(50, -np.inf), False)
+    assert _as_good_as_the_best({1: HeldOutLikelihood(near, False), 2: unexplained}) == 1
+    nowhere = HeldOutLikelihood(np.full(50, -np.inf), False)
     assert _as_good_as_the_best({1: nowhere, 2: nowhere}) == 1
 
 

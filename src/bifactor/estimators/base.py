@@ -324,7 +324,7 @@ class MatrixEstimator(CardMixin, FromStore, LongFormMixin, CallbackSupportMixin,
         Without `cols`, `rows` is a frame of pairs after `fit_long`, or a table of new rows as for `transform`; then z
         is returned in all columns. `unknown` says how to treat names that were not in the fit, see `predict`.
         """
-        return self._at(rows, cols, unknown).scores
+        return self._at(rows, cols, unknown).warned().scores
 
     def _at(self, rows: Any, cols: Any = None, unknown: str = "mean") -> Prediction:
         """The prediction at pairs of numbers or names, at the pairs in a frame, or in all cells of new rows."""

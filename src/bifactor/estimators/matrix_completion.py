@@ -198,7 +198,7 @@ class MatrixCompletion(ErrorBars, Completion):
             Also return the standard deviation of a new measurement, which includes the uncertainty of the matrix and
             the noise. Only with a posterior.
         """
-        here = self._at(rows, cols, unknown)
+        here = self._at(rows, cols, unknown).warned()
         return (here.mean, here.std) if return_std else here.mean
 
     @available_if(lambda self: self.loss == "ordinal" or isinstance(self.loss, Ordinal))  # type: ignore[untyped-decorator]
@@ -335,7 +335,7 @@ class OneBitCompletion(Completion):
         Without `cols`, `rows` is a frame of pairs after `fit_long`, or a table of new rows as for `transform`; then all
         their entries are predicted. `unknown` is "mean" or "raise", see `MatrixCompletion.predict`.
         """
-        return self._at(rows, cols, unknown).columns["prediction"]
+        return self._at(rows, cols, unknown).warned().columns["prediction"]
 
     def accuracy(self, X: Any) -> float:
         """Share of the known entries of X whose class is predicted correctly, with predictions as in `score`."""

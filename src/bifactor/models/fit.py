@@ -1,7 +1,6 @@
 """A fitted matrix with names: predict, recommend, add rows, and save to a folder."""
 
 import os
-import warnings
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, overload
 
@@ -108,20 +107,12 @@ class Fit:
 
     def decision_function(self, rows: Any, cols: Any, unknown: str = "mean") -> Array:
         """z at the pairs (rows[t], cols[t]) of names, before the link of the loss; see `predict`."""
-        return self.at(rows, cols, unknown).scores
+        return self.at(rows, cols, unknown).warned().scores
 
     def at(self, rows: Any, cols: Any, unknown: str = "mean") -> Prediction:
         """The prediction at pairs of names, of which means, error bars and draws can be asked; see `predict`."""
-        i, j = self.known_pairs(rows, cols, unknown)
-        strange = int(np.count_nonzero((i < 0) | (j < 0)))
-        if strange:
-            warnings.warn(
-                f"In {strange:,} of {pluralize(i.size, 'pair')} a name was not in the fit; it counts as average. "
-                "Pass unknown='raise' to raise an error instead.",
-                UserWarning,
-                stacklevel=3,
-            )
-        return Prediction(self.model, (i, j), single=np.ndim(rows) == np.ndim(cols) == 0)
+        cells = self.known_pairs(rows, cols, unknown)
+        return Prediction(self.model, cells, single=np.ndim(rows) == np.ndim(cols) == 0)
 
     def known_pairs(self, rows: Any, cols: Any, unknown: str) -> tuple[Array, Array]:
         """Indices of pairs, -1 for a name that was not in the fit; raises `InputError` if unknown="raise"."""
@@ -154,7 +145,7 @@ class Fit:
         return_std : bool
             Also return the standard deviation of a new measurement. Only with a posterior.
         """
-        here = self.at(rows, cols, unknown)
+        here = self.at(rows, cols, unknown).warned()
         return (here.mean, here.std) if return_std else here.mean
 
     def predict_interval(self, rows: Any, cols: Any, level: float = 0.9, unknown: str = "mean") -> tuple[Array, Array]:

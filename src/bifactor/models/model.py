@@ -1,5 +1,6 @@
 """A fitted matrix b1ᵀ + 1cᵀ + UVᵀ + intercept: factors, a link, a model of new rows, and a predictive distribution."""
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Union
 
@@ -203,6 +204,18 @@ class Prediction:
     """Rows and columns, -1 for unknown ones; None for the whole matrix."""
     single: bool = False
     """Whether the result is a number, not a vector."""
+
+    def warned(self) -> "Prediction":
+        """This prediction, with a warning if names are unknown, for results that do not show it."""
+        strange = 0 if self.cells is None else int(np.count_nonzero((self.cells[0] < 0) | (self.cells[1] < 0)))
+        if self.cells is not None and strange:
+            warnings.warn(
+                f"In {strange:,} of {pluralize(self.cells[0].size, 'pair')} a name was not in the fit; it counts as "
+                "average. Pass unknown='raise' to raise an error instead.",
+                UserWarning,
+                stacklevel=3,
+            )
+        return self
 
     @property
     def scores(self) -> Array:
