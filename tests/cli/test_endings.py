@@ -50,11 +50,12 @@ def folder(made, tmp_path, monkeypatch):
 
 
 SERVER = """
-import json, os, socket, sys
+import gc, json, os, socket, sys
 import bifactor.cli.clicks, bifactor.cli.complete, bifactor.cli.impute, bifactor.cli.predict, bifactor.cli.recommend
 import bifactor.cli.tomography
 
 client = socket.socket(fileno=int(sys.argv[1]))
+gc.freeze()  # so that the collector does not copy all memory in each child
 while True:
     request, screens, _, _ = socket.recv_fds(client, 1 << 20, 2)
     if not request:
