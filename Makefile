@@ -25,7 +25,7 @@ demo: $(VENV)/.demo
 	$(BIN)/bifactor demo --output demo.html
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest --numprocesses 2
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
 # Tests of the benchmarks; rivals that are not installed are skipped.
 test-benchmarks: $(VENV)/.test

@@ -4,9 +4,11 @@ import gzip
 import json
 import os
 import signal
+import socket
 import stat
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -47,14 +49,86 @@ def folder(made, tmp_path, monkeypatch):
     return tmp_path
 
 
-def run(arguments, before="", **options):
-    """A command in a process of its own, after some lines of Python."""
-    script = f"import os, signal, sys\n{before}\nfrom bifactor.cli.main import main\nmain()\n"
-    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "timeout": 100} | options
-    done = subprocess.run([sys.executable, "-c", script, *map(str, arguments)], **options)
-    assert "Traceback" not in done.stderr
-    assert "Exception ignored" not in done.stderr
-    return done
+SERVER = """
+import gc, json, os, socket, sys
+import bifactor.cli.clicks, bifactor.cli.complete, bifactor.cli.impute, bifactor.cli.predict, bifactor.cli.recommend
+import bifactor.cli.tomography
+
+client = socket.socket(fileno=int(sys.argv[1]))
+gc.freeze()  # so that the collector does not copy all memory in each child
+while True:
+    request, screens, _, _ = socket.recv_fds(client, 1 << 20, 2)
+    if not request:
+        sys.exit()
+    child = os.fork()
+    if child == 0:
+        break
+    for screen in screens:
+        os.close(screen)
+    client.send(str(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])).encode())
+client.close()
+folder, script, sys.argv = json.loads(request)
+for number, screen in enumerate(screens, 1):
+    os.dup2(screen, number)
+    os.close(screen)
+os.chdir(folder)
+exec(compile(script, "-c", "exec"), {"__name__": "__main__"})
+"""
+"""A process that has imported the commands, from which others are forked: to start one anew takes a second or two. They
+end as any process of Python does."""
+
+
+@pytest.fixture(scope="module")
+def server():
+    if sys.platform != "linux":  # other systems do not fork safely after these imports
+        yield None
+        return
+    ours, theirs = socket.socketpair()
+    command = [sys.executable, "-c", SERVER, str(theirs.fileno())]
+    pipe = subprocess.PIPE  # as of the processes that it stands for, since Python asks its screens once what they are
+    with ours, subprocess.Popen(command, stdout=pipe, stderr=pipe, pass_fds=[theirs.fileno()]) as process:
+        theirs.close()
+        ours.settimeout(100)
+        yield ours
+        ours.close()
+        process.wait()
+
+
+def forked(server, script, arguments, stdout):
+    """What `subprocess.run` returns, of a process that is forked."""
+
+    def everything(file):
+        with open(file) as opened:
+            return opened.read()
+
+    (out, screen), (err, errors) = os.pipe(), os.pipe()
+    with ThreadPoolExecutor(2) as readers:
+        said = [readers.submit(everything, file) for file in (out, err)]
+        request = json.dumps([os.getcwd(), script, ["-c", *map(str, arguments)]]).encode()
+        given = stdout if isinstance(stdout, int) or stdout is None else stdout.fileno()
+        socket.send_fds(server, [request], [screen if given in (subprocess.PIPE, None) else given, errors])
+        os.close(screen)
+        os.close(errors)
+        code = int(server.recv(100))
+    return subprocess.CompletedProcess(arguments, code, *(one.result() for one in said))
+
+
+@pytest.fixture
+def run(server):
+    """Runs a command in a process of its own, after some lines of Python."""
+
+    def command(arguments, before="", stdout=subprocess.PIPE, env=None):
+        script = f"import os, signal, sys\n{before}\nfrom bifactor.cli.main import main\nmain()\n"
+        if server is not None and env is None:
+            done = forked(server, script, arguments, stdout)
+        else:
+            options = {"stdout": stdout, "stderr": subprocess.PIPE, "text": True, "timeout": 100, "env": env}
+            done = subprocess.run([sys.executable, "-c", script, *map(str, arguments)], **options)
+        assert "Traceback" not in done.stderr
+        assert "Exception ignored" not in done.stderr
+        return done
+
+    return command
 
 
 # Signals
@@ -80,7 +154,7 @@ monitor.fit_progress = fit_progress
 FSYNC = "os.fsync = lambda file: os.kill(os.getpid(), signal.SIGTERM)"
 
 
-def test_sigterm_keeps_the_best_fit(folder):
+def test_sigterm_keeps_the_best_fit(folder, run):
     done = run([*QUICK, "-o", "new", "--checkpoint", "run", "--json"], WATCHED)
     assert done.returncode == 143, done.stderr
     answer = json.loads(done.stdout)
@@ -103,7 +177,7 @@ READING = (
     [(READING, "before there was a fit"), (FSYNC, "again while the fit was written")],
     ids=["while reading", "while writing"],
 )
-def test_sigterm_that_leaves_nothing(folder, before, when):
+def test_sigterm_that_leaves_nothing(folder, run, before, when):
     names = set(os.listdir(folder))
     done = run([*QUICK, "-o", "new"], before)
     assert done.returncode == 143
@@ -148,7 +222,7 @@ STAGES = {
 @pytest.mark.parametrize(
     ("stage", "number"), [*((stage, "SIGINT") for stage in STAGES), ("the check of clicks", "SIGTERM")]
 )
-def test_signals_after_a_fit_leave_out_the_rest_but_not_the_fit(folder, stage, number):
+def test_signals_after_a_fit_leave_out_the_rest_but_not_the_fit(folder, run, stage, number):
     module, name, options, note = STAGES[stage]
     before = AFTER.format(module=module, name=name, signal=number)
     done = run(["complete", "data.csv", *options, "-o", "new", "--json"], before)
@@ -161,7 +235,7 @@ def test_signals_after_a_fit_leave_out_the_rest_but_not_the_fit(folder, stage, n
 
 
 @pytest.mark.parametrize("options", [QUICK[2:], CLICKS], ids=["values", "clicks"])
-def test_a_signal_while_the_summary_is_printed_leaves_the_fit(folder, options):
+def test_a_signal_while_the_summary_is_printed_leaves_the_fit(folder, run, options):
     before = AFTER.format(module="cli.complete", name="print_result", signal="SIGINT")
     done = run(["complete", "data.csv", *options, "-o", "new"], before)
     assert done.returncode == 130
@@ -169,7 +243,7 @@ def test_a_signal_while_the_summary_is_printed_leaves_the_fit(folder, options):
     assert bf.load("new").recommend(n=1)[0].size
 
 
-def test_a_signal_while_the_fit_is_written_lets_it_be_written(folder):
+def test_a_signal_while_the_fit_is_written_lets_it_be_written(folder, run):
     done = run(
         [*QUICK, "-o", "new"],
         AFTER.format(module=VALUES, name="about_machine", signal="SIGTERM"),
@@ -183,7 +257,7 @@ def test_a_signal_while_the_fit_is_written_lets_it_be_written(folder):
     assert set(os.listdir("again")) == FILES
 
 
-def test_sigterm_leaves_the_old_fit(folder):
+def test_sigterm_leaves_the_old_fit(folder, run):
     assert run([*QUICK, "-o", "new"]).returncode == 0
     before = {path.name: path.read_bytes() for path in Path("new").iterdir()}
     assert run([*QUICK, "-o", "new", "--force"], FSYNC).returncode == 143
@@ -201,13 +275,13 @@ def test_sigterm_leaves_the_old_fit(folder):
     ],
     ids=lambda words: f"{words[0]} {words[-1]}",
 )
-def test_sigterm_while_a_file_is_written_leaves_nothing(folder, arguments):
+def test_sigterm_while_a_file_is_written_leaves_nothing(folder, run, arguments):
     names = set(os.listdir(folder))
     assert run(arguments, FSYNC).returncode == 143
     assert set(os.listdir(folder)) == names
 
 
-def test_what_ignores_sigterm_goes_on_ignoring_it(folder):
+def test_what_ignores_sigterm_goes_on_ignoring_it(folder, run):
     done = run([*QUICK, "-o", "new"], "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + WATCHED)
     assert done.returncode == 0, done.stderr
 
@@ -219,7 +293,7 @@ def test_the_handler_goes_with_the_command(folder):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_child_of_a_command_ends_as_any_process(folder):
+def test_a_child_of_a_command_ends_as_any_process(folder, run):
     before = (
         "import bifactor.cli.recommend as r\n"
         "def load(path):\n"
@@ -253,7 +327,7 @@ def test_a_child_of_a_command_ends_as_any_process(folder):
     ],
     ids=" ".join,
 )
-def test_a_full_disk_behind_the_screen_is_told_in_a_sentence(folder, arguments):
+def test_a_full_disk_behind_the_screen_is_told_in_a_sentence(folder, run, arguments):
     with FULL.open("w") as full:
         done = run(arguments, stdout=full)
     assert done.returncode == 1
@@ -263,7 +337,7 @@ def test_a_full_disk_behind_the_screen_is_told_in_a_sentence(folder, arguments):
 
 @pytest.mark.parametrize("more", [(), ("--json",)])
 @pytest.mark.parametrize("many", [1, 20_000])
-def test_a_reader_that_has_gone(folder, more, many):
+def test_a_reader_that_has_gone(folder, run, more, many):
     """As in `bifactor predict fit pairs.csv | head`."""
     (folder / "more.csv").write_text("user,item\n" + "u1,2\n" * many)
     reader, writer = os.pipe()
@@ -274,7 +348,7 @@ def test_a_reader_that_has_gone(folder, more, many):
     assert "Error" not in done.stderr
 
 
-def test_a_screen_that_is_closed(folder):
+def test_a_screen_that_is_closed(folder, run):
     for arguments in (["recommend", "fit", "--user", "u1"], ["predict", "fit", "pairs.csv"], [*QUICK, "-o", "new"]):
         for more in ([], ["--json"]):
             done = run([*arguments, *more], "os.close(1)\nsys.stdout = None", stdout=None)
@@ -293,7 +367,7 @@ def test_a_screen_that_is_closed(folder):
     ],
     ids=lambda words: words if isinstance(words, str) else words[0],
 )
-def test_a_full_disk_is_told_in_a_sentence(folder, arguments, name):
+def test_a_full_disk_is_told_in_a_sentence(folder, run, arguments, name):
     """Of files that may have 20 bytes, which is a disk that is full in the middle of a write."""
     names = set(os.listdir(folder))
     limit = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (20, 20))"
@@ -305,7 +379,7 @@ def test_a_full_disk_is_told_in_a_sentence(folder, arguments, name):
     assert set(os.listdir(folder)) == names
 
 
-def test_a_full_disk_costs_the_checkpoint_and_not_the_fit(folder):
+def test_a_full_disk_costs_the_checkpoint_and_not_the_fit(folder, run):
     """The fit is written where there is room."""
     before = (
         "import errno\nfrom bifactor.running import files\nwrite = files.write_atomically\n"
@@ -384,16 +458,16 @@ def test_folders_of_others_are_never_replaced(folder):
     assert (folder / "mine" / "card.json").read_text() == "a card to somebody"
 
 
-def test_names_of_files_that_are_not_unicode(folder):
+def test_names_of_files_that_are_not_unicode(folder, run):
     """Nor is the screen."""
     strange = os.fsdecode(b"\xff")
     for more in ([], ["--json"]):
-        for environment in ({}, {"PYTHONIOENCODING": "ascii"}):
-            output = strange + "x" * (1 + len(more) + 2 * len(environment))
-            done = run([*QUICK, "-o", output, *more], env={**os.environ, **environment})
+        for environment in (None, {**os.environ, "PYTHONIOENCODING": "ascii"}):
+            output = strange + "x" * (1 + len(more) + 2 * (environment is None))
+            done = run([*QUICK, "-o", output, *more], env=environment)
             assert done.returncode == 0, done.stderr
             assert not more or json.loads(done.stdout)["output"] == output
-            done = run(["predict", output + "y", "pairs.csv", *more], env={**os.environ, **environment})
+            done = run(["predict", output + "y", "pairs.csv", *more], env=environment)
             assert done.returncode == 1
             assert not more or "not the folder of a fit" in json.loads(done.stdout)["error"]
 
@@ -411,7 +485,7 @@ noise_selection._fitted = interrupted
 """
 
 
-def test_a_choice_that_was_interrupted_leaves_no_checkpoint_that_is_refused(folder):
+def test_a_choice_that_was_interrupted_leaves_no_checkpoint_that_is_refused(folder, run):
     """The whole choice may be another one, so the same command would not resume the fit."""
     command = ["complete", "data.csv", "-o", "new", "--checkpoint", "run", "--force"]
     done = run(command, SEARCH)

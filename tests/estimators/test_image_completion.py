@@ -15,7 +15,7 @@ from bifactor.errors import InputError
 
 @pytest.fixture(scope="module")
 def photograph():
-    return load_sample_image("china.jpg")[60:164, 160:264]
+    return load_sample_image("china.jpg")[60:140, 160:240]
 
 
 def hidden(shape, share, seed=0):
@@ -37,8 +37,15 @@ def test_it_beats_the_best_blur(photograph, share, gain):
     assert full.dtype == np.uint8
 
 
+@pytest.fixture(scope="module")
+def as_bytes(photograph):
+    grey = photograph[:, :, 1]
+    known = hidden(grey.shape, 0.4)
+    return bf.ImageCompletion().fit_transform(np.where(known, grey, 0).astype(np.uint8), known)
+
+
 @pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.int32, np.float32, np.float64])
-def test_any_kind_of_number(photograph, kind):
+def test_any_kind_of_number(photograph, as_bytes, kind):
     grey = photograph[:, :, 1].astype(kind)
     if kind is np.uint16:
         grey = grey * np.uint16(257)
@@ -48,7 +55,6 @@ def test_any_kind_of_number(photograph, kind):
     np.testing.assert_array_equal(full[known], grey[known])
     unit = 257 if kind is np.uint16 else 1
     assert psnr(full[~known] / unit, grey[~known] / unit) > 19
-    as_bytes = bf.ImageCompletion().fit_transform(np.where(known, photograph[:, :, 1], 0).astype(np.uint8), known)
     assert np.abs(full / unit - as_bytes)[~known].mean() < 2
 
 

@@ -1,6 +1,7 @@
 """Features of users and items: in a fit, of rows and columns that nothing else is known of, and of new ones."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -112,16 +113,22 @@ UNITS = [1000.0, 1.0, 0.01, 1.0, 5.0, 1.0, 1e-6, 1.0]
 ZEROS = [2000.0, 0.0, -3.0, 1.0, 0.0, 7.0, 1e-3, 0.0]
 
 
+@cache
+def fitted(make):
+    """Data, features of rows and columns, and a fit to them that several tests compare others with."""
+    X, (left, right) = (clicks()[1] if make is recommender else ratings()[1]), features()
+    numbers = np.random.default_rng(3).standard_normal((M, 1)) + 0.5 * left[:, :1]
+    left = np.hstack([numbers, left[:, :4], np.eye(3)[np.arange(M) % 3][:, :2], np.ones((M, 1))])
+    left = np.round(256 * left) / 256  # exact in single precision, and so are units and zeros
+    return X, left, right, make(user_features=left, item_features=right).fit(X)
+
+
 @pytest.mark.parametrize("make", [completion, posterior, recommender])
 @pytest.mark.parametrize("form", [np.asarray, np.float32, sparse.csr_array, pd.DataFrame])
 def test_the_unit_and_the_zero_of_a_feature_do_not_matter(make, form, tmp_path):
     """Of numbers, of categories, of a column of which most are 0 and of a constant, in the fit and for new rows."""
-    X, (left, right) = (clicks()[1] if make is recommender else ratings()[1]), features()
-    numbers = np.random.default_rng(3).standard_normal((M, 1)) + 0.5 * left[:, :1]
-    left = np.hstack([numbers, left[:, :4], np.eye(3)[np.arange(M) % 3][:, :2], np.ones((M, 1))])
-    left = np.round(256 * left) / 256  # exact in single precision, and so are those below
+    X, left, right, one = fitted(make)
     units, zeros = np.exp2(np.round(np.log2(UNITS))), np.round(ZEROS)
-    one = make(user_features=left, item_features=right).fit(X)
     changed = form(left * units + zeros)
     other = make(user_features=changed, item_features=form(np.float32(4) * right + 1)).fit(X)
     tell = lambda model: model.row_factors_ @ model.components_  # noqa: E731

@@ -79,7 +79,7 @@ def popular(seed, told):
 def test_cold_columns_are_predicted_without_bias_where_popular_ones_are_larger(implicit, told):
     """The next column that somebody chooses is like those of entries; intervals are around predictions."""
     apart, inside = [], []
-    for seed in range(6):
+    for seed in range(4):
         data, y, asked = popular(seed, told)
         model = fit_model(data, chosen(noise="one", n_components=2, implicit_features=implicit, keep_features=True))
         i, j = np.nonzero(asked)
@@ -140,12 +140,16 @@ def test_names_that_are_not_known_are_like_the_average_row(planted, model):
     assert fit.model.std(np.array([-1]), np.array([4]))[0] > fit.model.std(np.array([0]), np.array([4]))[0]
 
 
-@pytest.mark.parametrize("implicit", [False, True])
-@pytest.mark.parametrize("components", [3, "auto", 0])
+@pytest.fixture(scope="module", params=[(k, implicit) for k in (3, "auto", 0) for implicit in (False, True)], ids=str)
+def with_weights(request, planted):
+    """A model of some components with features, and perhaps with the pattern as features too."""
+    components, implicit = request.param
+    return fit_model(planted[0], chosen(n_components=components, implicit_features=implicit))
+
+
 @pytest.mark.parametrize("whole", [True, False])
-def test_a_folder_keeps_weights(planted, tmp_path, implicit, components, whole):
-    data, _ = planted
-    model = fit_model(data, chosen(n_components=components, implicit_features=implicit))
+def test_a_folder_keeps_weights(planted, tmp_path, with_weights, whole):
+    data, model = planted[0], with_weights
     Fit.of(model, data).save(tmp_path / "fit", error_bars=whole)
     again = bf.load(tmp_path / "fit").model
     none = np.empty(0, np.int64)

@@ -1,5 +1,7 @@
 """New rows for factors that are held: each is the minimiser of its own convex problem."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from tests.conftest import LOSSES, targets
@@ -152,13 +154,18 @@ def with_all_cells(shape=(40, 30), dtype=np.float64, weighted=False, offsets=Fal
     return problem, (i, j, y), (a, s, t)
 
 
+@cache
+def whole_fit(weighted, offsets, dtype):
+    problem, *data = with_all_cells(weighted=weighted, offsets=offsets, dtype=dtype)
+    return *data, bf.solve(problem, 5, bf.solvers.Newton(), rng=0, tol=1e-12, max_iter=500)
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])
 @pytest.mark.parametrize("offsets", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_with_all_cells_rows_are_those_of_a_whole_fit(weighted, offsets, dtype):
     """The rows of a converged fit, found again from their entries alone, some of them at a time."""
-    problem, (i, j, y), (a, s, t) = with_all_cells(weighted=weighted, offsets=offsets, dtype=dtype)
-    fit = bf.solve(problem, 5, bf.solvers.Newton(), rng=0, tol=1e-12, max_iter=500)
+    (i, j, y), (a, s, t), fit = whole_fit(weighted, offsets, dtype)
     gradient = fit.history.gradient_norm
     assert gradient[-1] <= 1e-8 * gradient[0]
     rows = np.array([3, 17, 0, 39])

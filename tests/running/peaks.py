@@ -1,12 +1,11 @@
 """Peaks of memory, measured in a process of its own, where nothing else allocates.
 
-`python peaks.py solvers` and `python peaks.py operators` print in JSON, for each case, the bytes at the peak of a run
-beyond the problem and those that the problem told before.
+`python peaks.py` prints in JSON, for each case, the bytes at the peak of a run beyond the problem and those that the
+problem told before.
 """
 
 import gc
 import json
-import sys
 import tracemalloc
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,10 +18,13 @@ from scipy import sparse
 import bifactor as bf
 from bifactor import operators, solvers
 from bifactor.arrays import gaussian
+from bifactor.kernels import memory
 
-SHAPE, ENTRIES = (16_000, 8_000), 400_000
-SENSED, SIZE = (512, 512), 200_000
-"""So that there are megabytes of each kind of array: smaller ones are not kept for use again."""
+SHAPE, ENTRIES = (8_000, 4_000), 200_000
+SENSED, SIZE = (256, 256), 50_000
+
+memory.REUSED_BYTES = 1 << 18
+"""So that each kind of array is kept for use again: smaller ones are not."""
 
 OPERATORS = {
     "Comparisons": lambda rng: comparisons(rng),
@@ -39,7 +41,7 @@ OPERATORS = {
     "Linear": lambda rng: operators.Linear(rng.standard_normal((20, 256 * 256)), (256, 256)),
     "Linear, sparse": lambda rng: operators.Linear(sparse_rows(rng), SENSED),
     "Noiselet": lambda rng: operators.Noiselet(SENSED, SIZE, 0),
-    "Pauli": lambda rng: operators.Pauli(9, SIZE, 0),
+    "Pauli": lambda rng: operators.Pauli(8, SIZE, 0),
     "RankOne": lambda rng: operators.RankOne(gaussian(rng, (20_000, 60), float), gaussian(rng, (20_000, 50), float)),
     "RankOne, complex": lambda rng: operators.RankOne(gaussian(rng, (5_000, 60), complex)),
     "Recomputed": lambda rng: operators.Recomputed(entries(rng)),
@@ -171,7 +173,5 @@ if __name__ == "__main__":
     for warm in (np.float64, np.float32, np.complex64, np.complex128):
         small = problem_of(lambda rng: entries(rng, (60, 50), 1500), 2, warm)
         bf.solve(small, 2, rng=0, max_iter=3)
-    found = {
-        case.name: measured(case) for case in {"solvers": solver_cases, "operators": operator_cases}[sys.argv[1]]()
-    }
-    print(json.dumps(found))
+    cases = {"solvers": solver_cases, "operators": operator_cases}
+    print(json.dumps({which: {case.name: measured(case) for case in made()} for which, made in cases.items()}))

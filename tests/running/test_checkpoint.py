@@ -97,10 +97,10 @@ SCRIPT = textwrap.dedent(
     import bifactor as bf
 
     rng = np.random.default_rng(7)
-    U, V = rng.standard_normal((300, 3)), rng.standard_normal((200, 3))
-    rows, cols = np.nonzero(rng.random((300, 200)) < 0.4)
+    U, V = rng.standard_normal((90, 3)), rng.standard_normal((60, 3))
+    rows, cols = np.nonzero(rng.random((90, 60)) < 0.4)
     y = (U @ V.T)[rows, cols] + 0.1 * rng.standard_normal(rows.size)
-    problem = bf.Problem(bf.losses.Huber(0.5), bf.operators.Entries(rows, cols, (300, 200)), y)
+    problem = bf.Problem(bf.losses.Huber(0.5), bf.operators.Entries(rows, cols, (90, 60)), y)
 
     def run(kill_at, every, path):
         def callback(t, state):
