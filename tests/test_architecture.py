@@ -90,7 +90,7 @@ PUBLIC = {
     ),
     "bifactor.data": (
         "BlockDataset BlockStore BlockView CellMask Dataset Names Observations Origin Part RandomCells RandomLines "
-        "Recoding Summary partition read read_counts"
+        "Recoding Rectangles RowTails Summary holes_like partition read read_counts"
     ),
     "bifactor.testing": (
         "check_dataset check_executor check_gradient check_invariance check_loss check_operator check_penalty "
