@@ -46,7 +46,7 @@ FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 PUBLIC = {
     "bifactor": (
         "Certificate FactorAnalysis Function History ImageCompletion LogisticPCA MatrixCompletion Memory Objective "
-        "OneBitCompletion PoissonPCA Posterior Problem Recommender Result StateTomography Status TableImputer "
+        "OneBitCompletion PoissonPCA Posterior Problem Recommender Result Search StateTomography Status TableImputer "
         "all_cells anndata completion data errors estimators executors extend imputation inits load losses metrics "
         "models operators penalties pictures plots ranking recommender solve solvers steps testing threads tomography"
     ),
@@ -87,7 +87,7 @@ PUBLIC = {
     "bifactor.applications.recommender": "RecommendationLists complete evaluate recommend",
     "bifactor.applications.tomography": "EstimatedState tomography",
     "bifactor.plots": (
-        "ConvergenceDisplay ImageDisplay ObservedPredictedDisplay RankPathDisplay ScreeDisplay SpectrumDisplay"
+        "ConvergenceDisplay ImageDisplay ObservedPredictedDisplay ScreeDisplay SearchDisplay SpectrumDisplay"
     ),
     "bifactor.models": "Fit Link Model Prediction PredictiveDistribution RowModel load",
     "bifactor.ranking": (
@@ -96,7 +96,7 @@ PUBLIC = {
     ),
     "bifactor.data": (
         "BlockDataset BlockStore BlockView CellMask Dataset Names Observations Origin Part RandomCells RandomLines "
-        "Recoding Summary partition read read_counts"
+        "Recoding Rectangles RowTails Summary holes_like partition read read_counts"
     ),
     "bifactor.testing": (
         "check_dataset check_executor check_gradient check_invariance check_loss check_operator check_penalty "

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from bifactor.running.result import History as History
     from bifactor.running.result import Result as Result
     from bifactor.running.result import Status as Status
+    from bifactor.running.search import Search as Search
     from bifactor.running.solve import solve as solve
     from bifactor.solvers.variational.posterior import Posterior as Posterior
 
@@ -69,6 +70,7 @@ if not TYPE_CHECKING:  # otherwise a misspelt name would be of type Any
             "Posterior": "solvers.variational.posterior",
             "all_cells": "operators.all_cells",
             "load": "models",
+            "Search": "running.search",
             "solve": "running.solve",
             "threads": "kernels.threading",
         },

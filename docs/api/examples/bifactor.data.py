@@ -83,6 +83,20 @@ print(train.size + held.size)  # 3
 # --- RandomLines ---
 train, held = data.split(bf.data.RandomLines(0.5, seed=0))  # whole rows
 
+# --- RowTails ---
+mask = bf.data.RowTails(0.1, seed=0, columns=20, first=12)
+print(mask.share)  # a third of the rows lose all cells from a column in 12, …, 19 on
+
+# --- Rectangles ---
+mask = bf.data.Rectangles(0.1, seed=0, rows=0.2)
+print(mask.shares)  # a random fifth of the rows times a random half of the columns
+
+# --- holes_like ---
+known = np.ones((20, 30), bool)
+known[:5, 18:] = False  # five units of a panel have left it
+mask = bf.data.holes_like(*np.nonzero(known), known.shape, 0.1, rng=0)
+print(type(mask).__name__)  # RowTails
+
 
 # --- Recoding ---
 class Halved:

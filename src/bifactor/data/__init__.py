@@ -4,13 +4,12 @@ from bifactor.data.counts import read_counts
 from bifactor.data.dataset import (
     BlockDataset,
     BlockView,
-    CellMask,
     Dataset,
-    RandomCells,
-    RandomLines,
     Recoding,
     Summary,
 )
+from bifactor.data.holes import holes_like
+from bifactor.data.masks import CellMask, RandomCells, RandomLines, Rectangles, RowTails
 from bifactor.data.names import Names
 from bifactor.data.observations import Observations, Origin
 from bifactor.data.read import read
@@ -30,7 +29,10 @@ __all__ = [
     "RandomCells",
     "RandomLines",
     "Recoding",
+    "Rectangles",
+    "RowTails",
     "Summary",
+    "holes_like",
     "partition",
     "read",
     "read_counts",

@@ -16,17 +16,15 @@ import numpy as np
 from bifactor import kernels
 from bifactor._compat import cached_property
 from bifactor.arrays import HOST_ARRAY, Array
-from bifactor.data.hash_reference import SCALE, bound
+from bifactor.data.masks import CellMask
 from bifactor.data.seen_items import BlockPairs, SeenItems, StoreAddress
 from bifactor.data.store.census_reference import LEAST, MOST, SIZE, SUM, WHOLE
-from bifactor.errors import InputError
 from bifactor.executors import Block, BlockData, Executor, PassResult, Workspace
 from bifactor.executors.executor import Task
 from bifactor.kernels.entry_layout import EntryLayout
 from bifactor.losses import Loss
 from bifactor.operators import Partitioned
 from bifactor.operators.bound import Bound
-from bifactor.validation import is_count
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -65,54 +63,6 @@ class Summary(NamedTuple):
     def constant(self) -> bool:
         """Whether all values are equal."""
         return self.least == self.largest
-
-
-class CellMask(Protocol):
-    """A set of cells, from their indices alone, so that every block can ask. Its repr identifies it."""
-
-    def __call__(self, rows: Array, cols: Array, /) -> Array:
-        """Whether each of these cells is in the set."""
-
-
-@dataclass(frozen=True)
-class RandomCells:
-    """Cells at random: a hash of row, column and seed is below a fraction, in memory and in blocks alike."""
-
-    fraction: float
-    seed: int
-
-    def __post_init__(self) -> None:
-        _require_share(self.fraction, self.seed)
-
-    def __call__(self, rows: Array, cols: Array, /) -> Array:
-        found = kernels.get("data.hash", HOST_ARRAY, rows.size).hashed(rows, cols, self.seed)
-        below: Array = found < float(bound(self.fraction)) * SCALE
-        return below
-
-
-@dataclass(frozen=True)
-class RandomLines:
-    """All cells of some rows, or columns for side 1, at random."""
-
-    fraction: float
-    seed: int
-    side: int = 0
-
-    def __post_init__(self) -> None:
-        _require_share(self.fraction, self.seed)
-        if self.side not in (0, 1):
-            raise InputError(f"side={self.side!r} is neither 0 nor 1. Pass 0 for rows, or 1 for columns.")
-
-    def __call__(self, rows: Array, cols: Array, /) -> Array:
-        line = (rows, cols)[self.side]
-        return RandomCells(self.fraction, self.seed)(line, np.full_like(line, self.side))
-
-
-def _require_share(fraction: Any, seed: Any) -> None:
-    if not isinstance(fraction, float) or not 0 < fraction < 1:
-        raise InputError(f"fraction={fraction!r} is not between 0 and 1. Pass the share to hold out, such as 0.1.")
-    if not is_count(seed, 0):
-        raise InputError(f"seed={seed!r} is not an integer ≥ 0. Pass one, such as 0.")
 
 
 class Recoding(Protocol):

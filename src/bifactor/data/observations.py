@@ -11,7 +11,8 @@ from scipy import sparse
 from bifactor._compat import cached_property
 from bifactor.arrays import Array, digest, floating
 from bifactor.arrays.sparse import coordinates, require_sound
-from bifactor.data.dataset import BlockDataset, CellMask, Dataset, Recoding, Summary, ValueTally
+from bifactor.data.dataset import BlockDataset, Dataset, Recoding, Summary, ValueTally
+from bifactor.data.masks import CellMask
 from bifactor.data.names import Names
 from bifactor.data.seen_items import Pairs, SeenItems
 from bifactor.data.text import checksum

@@ -33,9 +33,7 @@ from bifactor.estimators.validation import (
 )
 from bifactor.executors import Executor
 from bifactor.models.completion.fitting import CompletionSettings, fit_model, seed_of
-from bifactor.models.completion.noise_selection import NoiseChoice
 from bifactor.models.fit import Fit
-from bifactor.models.hyperparameters import RidgePath
 from bifactor.models.metrics import deviance_explained, left_out_scores, mean_noise
 from bifactor.models.model import Model, Prediction
 from bifactor.models.partial_fit import update_model
@@ -240,8 +238,8 @@ class MatrixEstimator(CardMixin, FromStore, LongFormMixin, CallbackSupportMixin,
     def _set_run_attributes(self, model: Model, noise: float | None) -> None:
         """Set the attributes that describe the run."""
         self.result_, self.n_iter_, self.ridge_ = model.result, model.result.n_iter, model.rows.ridge
-        self.ridge_path_ = model.search if isinstance(model.search, RidgePath) else None
-        self.noise_choice_ = model.search if isinstance(model.search, NoiseChoice) else None
+        self.ridge_search_ = model.search if model.posterior is None else None
+        self.noise_search_ = model.search if model.posterior is not None else None
         self.evidence_ = None if model.posterior is None else -model.result.objective
         self.noise_ = noise
         warn_unless_converged(model)

@@ -19,8 +19,8 @@ from bifactor.data.observations import fill_mask_with_nan, from_matrix, from_tri
 from bifactor.data.store.manifest import MANIFEST
 from bifactor.errors import InputError, KindError
 from bifactor.models.model import Model
-from bifactor.models.recommender.hyperparameters import trials_of
 from bifactor.models.recommender.rows import click_rows, items_of
+from bifactor.running.search import Search
 from bifactor.validation import pluralize, require_finite
 
 TIMES = (nw.Date, nw.Datetime, nw.Duration, nw.Time)
@@ -265,8 +265,8 @@ class ClickSettings:
         return 0.0 if items is None else items.ridge
 
     @property
-    def trials_(self) -> Any:
-        return trials_of(self.model_)
+    def weight_search_(self) -> Search | None:
+        return self.model_.search
 
 
 def validate_choices(estimator: BaseEstimator, X: Any, weights: Any, reset: bool) -> Observations:

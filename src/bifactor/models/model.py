@@ -2,7 +2,7 @@
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Union
+from typing import Any
 
 import numpy as np
 
@@ -17,13 +17,9 @@ from bifactor.models.predictive import PredictiveDistribution
 from bifactor.models.rows import Addition, NewRows, RowModel, fixed_columns, with_ones
 from bifactor.operators import Entries
 from bifactor.running.result import Figures, Result, run_card
+from bifactor.running.search import Search
 from bifactor.solvers.variational.posterior import Posterior
 from bifactor.validation import pluralize
-
-if TYPE_CHECKING:
-    from bifactor.models.completion.noise_selection import NoiseChoice
-    from bifactor.models.hyperparameters import RidgePath
-    from bifactor.models.recommender.hyperparameters import SearchResult
 
 KNOWN = ("neither", "row", "column", "both")
 """Which names of a pair are known, indexed by 1 for the row plus 2 for the column."""
@@ -49,8 +45,8 @@ class Model:
     result: Result
     predictive: PredictiveDistribution | None = None
     """The distribution of new measurements; None for a ridge."""
-    search: Union["RidgePath", "NoiseChoice", "SearchResult", None] = None
-    """How settings were chosen."""
+    search: Search | None = None
+    """How settings were chosen; None if they were given."""
 
     def __repr__(self) -> str:
         return f"Model({self.describe()})"
@@ -73,7 +69,7 @@ class Model:
             (noise, "noise"),
             *more,
         ]
-        pictures: list[str] = getattr(self.search, "pictures", list)()
+        pictures = [] if self.search is None else self.search.pictures()
         return run_card(title, self.describe(), self.result, shown, pictures, self.components)
 
     @property

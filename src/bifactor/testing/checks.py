@@ -11,7 +11,16 @@ import numpy as np
 
 from bifactor.arrays import Array, gaussian, herm, inner, to_device_of, to_numpy
 from bifactor.blocks import Shared
-from bifactor.data import BlockDataset, Dataset, Observations, RandomCells, RandomLines
+from bifactor.data import (
+    BlockDataset,
+    CellMask,
+    Dataset,
+    Observations,
+    RandomCells,
+    RandomLines,
+    Rectangles,
+    RowTails,
+)
 from bifactor.errors import InputError
 from bifactor.executors import AxpyArray, Block, BlockData, BlockResult, Executor, Streamed
 from bifactor.factors import Factors, Free
@@ -332,7 +341,9 @@ def check_dataset(data: Dataset, seed: int = 0) -> None:
     some = data.lines(np.ones(data.shape[0], bool))
     w = np.ones(some.size) if some.weights is None else some.weights
     _check_numbers(name, data, some, w)
-    for mask in (RandomCells(0.3, seed), RandomLines(0.3, seed), RandomLines(0.3, seed, side=1)):
+    masks: list[CellMask] = [RandomCells(0.3, seed), *(RandomLines(0.3, seed, side) for side in (0, 1))]
+    masks += [RowTails(0.1, seed, max(2, data.shape[1])), Rectangles(0.3, seed, 2)]
+    for mask in masks:
         parts = [one.lines(np.ones(data.shape[0], bool)) for one in data.split(mask)]
         inside = mask(some.rows, some.cols)
         for part, stay in zip(parts, (~inside, inside), strict=True):

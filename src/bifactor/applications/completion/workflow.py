@@ -37,14 +37,14 @@ from bifactor.models import Fit, Model
 from bifactor.models.completion.fitting import (
     MAX_SEARCH_ENTRIES,
     CompletionSettings,
-    after_choice,
+    after_search,
     check_targets,
     fit_model,
     validate_settings,
 )
 from bifactor.models.completion.labels import Labels, two_classes
-from bifactor.models.completion.noise_selection import MAX_NOISE_SELECTION_ENTRIES, NoiseChoice, candidates
-from bifactor.models.hyperparameters import MAX_RANK, RidgePath
+from bifactor.models.completion.noise_selection import MAX_NOISE_SELECTION_ENTRIES, candidates, solver_of
+from bifactor.models.hyperparameters import MAX_RANK
 from bifactor.models.metrics import held_out_scores, score_file
 from bifactor.models.provenance import about_data, about_fit, about_machine, about_path
 from bifactor.penalties import Ridge
@@ -270,7 +270,7 @@ class CompletionWork:
             model = fit_model(data, watched, start)
             show.ended(model.result.status)
         if model.search is not None and model.search.interrupted:
-            chosen = "ridge" if isinstance(model.search, RidgePath) else "noise model"
+            chosen = {"noise": "noise model"}.get(model.search.what, model.search.what)
             self.notes.append(f"Ctrl-C ended the search for the {chosen} early; the best so far was used.")
         return model.with_recoding(self.labels)
 
@@ -329,8 +329,8 @@ def hold_out(data: Dataset, mask: CellMask) -> tuple[Dataset, Dataset]:
 
 def settings_of(first: Model, settings: CompletionSettings) -> CompletionSettings:
     """Settings with the rank, ridges and solver that an earlier fit has chosen."""
-    solver = first.search.chosen.solver if isinstance(first.search, NoiseChoice) else settings.solver
-    settings = after_choice(settings, first.search)
+    solver = solver_of(first.search) if first.search is not None and first.posterior is not None else settings.solver
+    settings = after_search(settings, first.search)
     settings = replace(settings, ridge=first.rows.ridge, offset_ridge=first.rows.offset_ridge)
     return replace(settings, n_components=first.rank, solver=solver)
 

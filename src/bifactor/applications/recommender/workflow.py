@@ -29,8 +29,8 @@ from bifactor.errors import InputError
 from bifactor.executors import Executor
 from bifactor.losses import Squared
 from bifactor.models import Fit, Model
-from bifactor.models.completion.fitting import CompletionSettings, after_choice, validate_settings
-from bifactor.models.provenance import about_data, about_fit, about_machine
+from bifactor.models.completion.fitting import CompletionSettings, after_search, validate_settings
+from bifactor.models.provenance import about_data, about_fit, about_machine, about_trials
 from bifactor.models.recommender.evaluation import (
     BYTES_PER_SPLIT_ENTRY,
     MAX_EVALUATED_USERS,
@@ -39,7 +39,7 @@ from bifactor.models.recommender.evaluation import (
     split_later_choices,
 )
 from bifactor.models.recommender.fitting import fit_clicks
-from bifactor.models.recommender.hyperparameters import MAX_TRIAL_ENTRIES, TRIAL_RANK, Hyperparameters, trials_of
+from bifactor.models.recommender.hyperparameters import MAX_TRIAL_ENTRIES, TRIAL_RANK, Hyperparameters
 from bifactor.models.recommender.rows import click_rows, items_of
 from bifactor.models.recommender.settings import require_click_settings
 from bifactor.models.recommender.weights import CountsToClicks, lines_of
@@ -124,7 +124,7 @@ def complete(
             "data": {**about_data(source.path, lines), "choices": fit.seen.size},
             "settings": shown_settings(**shown, **shown_columns(columns), workers=workers),
             "fit": about_fit(fit.model),
-            "choice": {**asdict(chosen_by(first)), "trials": [asdict(trial) for trial in trials_of(first)]},
+            "choice": {**asdict(chosen_by(first)), "trials": about_trials(first.search)},
             "memory": memory,
             "scores": work.scores,
             "notes": notes,
@@ -210,7 +210,7 @@ class ClickWork:
             self.scores["held out"] = judged.card()
         if first.result.status is Status.INTERRUPTED:
             return Fit.of(first, data), first
-        settings = after_choice(settings, first.search)
+        settings = after_search(settings, first.search)
         again = rest.stage(
             "the fit to all choices",
             lambda: self.fit(data, settings, chosen_by(first), "fitting all choices", first),

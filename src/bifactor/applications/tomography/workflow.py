@@ -18,6 +18,7 @@ from bifactor.models.tomography.fit import require_npz
 from bifactor.models.tomography.goodness_of_fit import MisfitWarning
 from bifactor.models.tomography.states import target_state
 from bifactor.running.files import require_free
+from bifactor.running.search import Search
 from bifactor.validation import whole
 
 if TYPE_CHECKING:
@@ -128,12 +129,12 @@ def _opened(counts: Any, n_qubits: int | None) -> tuple[list[str], Any]:
 
 
 def _card(model: "StateTomography") -> dict[str, Any]:
-    status = model.result_.status
+    status, search = model.result_.status, model.rank_search_
     return {
         "bit_order": model.bit_order,
         "rank": model.rank_,
-        "held_out": {str(rank): value if np.isfinite(value) else None for rank, value in model.held_out_.items()},
-        "choice_interrupted": model.choice_interrupted_,
+        "held_out": {} if search is None else _held_out(search),
+        "choice_interrupted": search is not None and search.interrupted,
         "purity": model.purity(),
         "eigenvalues": model.eigenvalues_.tolist(),
         "log_likelihood": None,
@@ -143,3 +144,9 @@ def _card(model: "StateTomography") -> dict[str, Any]:
         "converged": status.converged,
         "iterations": model.n_iter_,
     }
+
+
+def _held_out(search: Search) -> dict[str, float | None]:
+    """The held-out log-likelihood of each rank; None if it is infinite."""
+    pairs = zip(search["rank"].tolist(), search.score.tolist(), strict=True)
+    return {str(rank): score if np.isfinite(score) else None for rank, score in pairs}

@@ -11,7 +11,8 @@ import numpy as np
 from bifactor import kernels
 from bifactor._compat import cached_property
 from bifactor.arrays import HOST_ARRAY, Array
-from bifactor.data.dataset import BlockDataset, CellMask, Dataset, RandomCells, Summary
+from bifactor.data.dataset import BlockDataset, Dataset, Summary
+from bifactor.data.masks import CellMask, RandomCells
 from bifactor.data.names import Names
 from bifactor.data.observations import Origin
 from bifactor.data.seen_items import StoreAddress

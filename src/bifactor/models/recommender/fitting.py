@@ -7,7 +7,7 @@ import numpy as np
 from bifactor.arrays import to_numpy
 from bifactor.data import Dataset
 from bifactor.errors import InputError
-from bifactor.models.completion.fitting import CompletionSettings, after_choice, run, warm_start
+from bifactor.models.completion.fitting import CompletionSettings, after_search, run, warm_start
 from bifactor.models.link import Link
 from bifactor.models.model import Model
 from bifactor.models.recommender.hyperparameters import MAX_TRIAL_ENTRIES, Hyperparameters, search_hyperparameters
@@ -33,20 +33,20 @@ def fit_clicks(data: Dataset, settings: CompletionSettings, start: Model | None,
     most = data.size if data.in_memory else MAX_TRIAL_ENTRIES
     rng = np.random.default_rng(settings.seed)
     with settings.choosing as stage:
-        found = search_hyperparameters(lambda: data.subsample(most, rng, side=0), replace(settings, stage=stage), given)
-    best = found.best
+        watched = replace(settings, stage=stage)
+        best, search = search_hyperparameters(lambda: data.subsample(most, rng, side=0), watched, given)
     rank = min(*data.shape, settings.n_components or 0)
     sides = ScaledFeatures(data, weights=ridge_weights(data, best.unobserved))
     known = None if sides.none else data.seen_items().known(data.shape[1])
     clicks = ClickRows(best.ridge, unobserved=best.unobserved, known=known)
     problem = clicks_problem(data, clicks, sides, settings.executor)
     init = warm_start(None if start is None else without_item_scores(start), problem, rank, sides)
-    result = run(problem, rank, settings.solver, init, after_choice(settings, found))
+    result = run(problem, rank, settings.solver, init, after_search(settings, search))
     result = result if data.in_memory else replace(result, problem=None)
     U, V, side = sides.add_features(problem.kind.pair(to_numpy(result.U), to_numpy(result.V)))
     rows = clicks if side is None else WithSideInformation(clicks, side)
     link = Link(settings.loss, recoding=CountsToClicks())
-    model = Model(with_ones(U, V, (0, 0)), link, rows, result, search=found)
+    model = Model(with_ones(U, V, (0, 0)), link, rows, result, search=search)
     if best.item_share == 0:
         return model
     some = data.lines(np.ones(data.shape[0], bool))

@@ -1,23 +1,9 @@
-"""Settings of a model of clicks, and how they were chosen."""
+"""Settings of a model of clicks."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from bifactor.errors import InputError
 from bifactor.validation import is_at_least_zero, is_count
-
-
-@dataclass(frozen=True)
-class Trial:
-    """Settings of a model of clicks, and how well it ranked held-out choices."""
-
-    unobserved: float
-    ridge: float
-    item_share: float
-    item_ridge: float
-    ndcg: float
-    users: int
-    """Number of held-out users; first guesses are evaluated with some of them."""
 
 
 def require_click_settings(n_components: Any, unobserved: Any, ridge: Any, item_share: Any, item_ridge: Any) -> None:
