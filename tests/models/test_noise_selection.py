@@ -142,7 +142,7 @@ def test_a_model_without_the_features_that_do_harm_is_that_of_a_fit_without(told
     monkeypatch.setattr(noise_selection, "CLEAR", -np.inf)  # whatever they gain
     model = completion(user_features=F).fit(table)
     assert not model.features_used_
-    plain = completion(noise="auto", solver=model.model_.choice.chosen.solver).fit(table)
+    plain = completion(noise="auto", solver=noise_selection.solver_of(model.model_.search)).fit(table)
     np.testing.assert_array_equal(model.complete(), plain.complete())
     np.testing.assert_array_equal(model.transform(table[:4], features=F[:4]), plain.transform(table[:4]))
     value, std = model.predict([M - 1], [3], return_std=True)  # a row without entries
@@ -187,7 +187,8 @@ def test_rows_without_entries_are_like_unknown_ones_where_features_do_not_predic
     monkeypatch.setattr(noise_selection, "harmful_features", lambda *_: (True, False))
     model = completion(user_features=F).fit(table)
     assert model.features_used_
-    assert model.model_.choice.blind == (True, False)
+    posterior = model.model_.posterior
+    assert (posterior.rows.blind, posterior.cols.blind) == (True, False)
     found = model.row_factors_[M - COLD :]
     np.testing.assert_allclose(found, found[:1].repeat(COLD, axis=0))
     assert np.ptp(model.transform(table[:4], features=F[:4]) - model.transform(table[:4]), axis=0).max() > 1e-3
