@@ -45,7 +45,7 @@ FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 PUBLIC = {
     "bifactor": (
         "FactorAnalysis Function History ImageCompletion LogisticPCA MatrixCompletion Objective OneBitCompletion "
-        "PoissonPCA Problem Recommender Result StateTomography Status TableImputer all_cells load solve threads "
+        "PoissonPCA Problem Recommender Result Search StateTomography Status TableImputer all_cells load solve threads "
         "anndata data errors estimators executors extend inits losses metrics models operators penalties plots ranking "
         "solvers steps testing"
     ),
@@ -81,7 +81,7 @@ PUBLIC = {
         "Recommender StateTomography TableImputer linear_inversion nearest_state"
     ),
     "bifactor.plots": (
-        "ConvergenceDisplay ImageDisplay ObservedPredictedDisplay RankPathDisplay ScreeDisplay SpectrumDisplay"
+        "ConvergenceDisplay ImageDisplay ObservedPredictedDisplay ScreeDisplay SearchDisplay SpectrumDisplay"
     ),
     "bifactor.models": "Fit Model load",
     "bifactor.ranking": (

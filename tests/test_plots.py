@@ -13,12 +13,12 @@ from bifactor.plots import (
     ConvergenceDisplay,
     ImageDisplay,
     ObservedPredictedDisplay,
-    RankPathDisplay,
     ScreeDisplay,
+    SearchDisplay,
     SpectrumDisplay,
 )
 
-DISPLAYS = (ConvergenceDisplay, ImageDisplay, ObservedPredictedDisplay, RankPathDisplay, SpectrumDisplay)
+DISPLAYS = (ConvergenceDisplay, ImageDisplay, ObservedPredictedDisplay, SearchDisplay, SpectrumDisplay)
 
 
 @pytest.fixture(autouse=True)
@@ -56,7 +56,7 @@ def test_each_is_drawn_from_a_result_and_from_an_estimator(display, fit, result,
         assert (tmp_path / "plot.png").stat().st_size > 5000
 
 
-@pytest.mark.parametrize("display", [ConvergenceDisplay, ObservedPredictedDisplay, RankPathDisplay, SpectrumDisplay])
+@pytest.mark.parametrize("display", [ConvergenceDisplay, ObservedPredictedDisplay, SearchDisplay, SpectrumDisplay])
 def test_the_axes_passed_are_used(display, fit):
     from matplotlib import pyplot as plt
 
@@ -97,14 +97,24 @@ def test_offsets_are_no_part_of_an_estimators_spectrum(fit):
 
 
 def test_paths_show_what_was_chosen(fit, result):
-    ridge, rank = RankPathDisplay.from_estimator(fit), RankPathDisplay.from_result(result)
-    assert (ridge.name, ridge.chosen) == ("ridge", fit.ridge_)
-    assert (rank.name, rank.chosen) == ("rank", result.rank)
-    assert rank.ax_.get_xlabel() == "rank"
+    ridge, rank = SearchDisplay.from_estimator(fit), SearchDisplay.from_result(result)
+    assert (ridge.search, rank.search) == (fit.ridge_search_, result.rank_search)
+    assert (ridge.ax_.get_xlabel(), rank.ax_.get_xlabel()) == ("ridge", "rank")
+    for drawn, chosen in ((ridge, fit.ridge_), (rank, result.rank)):
+        assert drawn.ax_.lines[-1].get_xdata() == [chosen, chosen]
+        assert drawn.ax_.get_ylabel() == "held-out loss"
+
+
+def test_candidates_that_are_no_numbers_are_numbered():
+    search = bf.Search("noise", {"noise": np.array(["one", "both"])}, np.array([0.2, 0.1]), 1)
+    drawn = SearchDisplay.from_search(search)
+    assert drawn.ax_.get_xlabel() == "candidate"
+    assert drawn.ax_.lines[-1].get_xdata() == [2, 2]
+    assert drawn.ax_.get_legend().get_texts()[-1].get_text() == "chosen: noise both"
 
 
 def test_a_ridge_of_zero_has_a_place():
-    drawn = RankPathDisplay(np.array([1.0, 0.1, 0.0]), np.ones(3), np.zeros(3), 0.0, "ridge").plot()
+    drawn = SearchDisplay(bf.Search("ridge", {"ridge": np.array([1.0, 0.1, 0.0])}, np.ones(3), 2, np.zeros(3))).plot()
     assert drawn.ax_.get_xscale() == "symlog"
     assert drawn.ax_.get_xlim()[0] < 0
 
@@ -139,9 +149,9 @@ def test_many_pairs_are_drawn_as_a_density():
 def test_nothing_to_draw_is_said(table, result):
     given = MatrixCompletion(n_components=2, ridge=1.0).fit(table)
     with pytest.raises(InputError, match="ridge='auto'"):
-        RankPathDisplay.from_estimator(given)
+        SearchDisplay.from_estimator(given)
     with pytest.raises(InputError, match="rank='auto'"):
-        RankPathDisplay.from_result(given.result_)
+        SearchDisplay.from_result(given.result_)
     with pytest.raises(InputError, match="Fit it first"):
         ConvergenceDisplay.from_estimator(MatrixCompletion())
     full = bf.solve(bf.Problem(bf.losses.Squared(), bf.operators.Full((5, 4)), np.ones((5, 4))), 1, rng=0)

@@ -37,7 +37,7 @@ EXACT, STATISTICAL = "exact", "statistical"
 ENDS = {"tol": 1e-10, "max_iter": 5000, "random_state": 0}
 """Fits that end at their optimum: they may start elsewhere after a change of the order."""
 
-CHOICES = "n_components_", "ridge_", "unobserved_", "item_share_", "item_ridge_", "noise_choice_"
+CHOICES = "n_components_", "ridge_", "unobserved_", "item_share_", "item_ridge_", "noise_search_"
 """Attributes that a fit chooses."""
 
 Answers = Callable[[Any, np.ndarray], np.ndarray]
@@ -231,8 +231,8 @@ def changed(models: tuple[Any, Any], by: float) -> str:
     told = []
     for name in CHOICES:
         first, second = (getattr(model, name, None) for model in models)
-        if name == "noise_choice_":
-            first, second = (None if one is None else one.chosen.solver.noise for one in (first, second))
+        if name == "noise_search_":
+            first, second = (None if one is None else one.chosen["noise"] for one in (first, second))
         if isinstance(first, float) and first and second:
             ratio = second / first
             if min(abs(ratio - 1), abs(ratio / by - 1), abs(ratio / by**2 - 1)) < 1e-3:

@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import bifactor as bf
-from bifactor.plots import RankPathDisplay, SpectrumDisplay
+from bifactor.plots import SearchDisplay, SpectrumDisplay
 
 rng = np.random.default_rng(1)
 truth = rng.standard_normal((200, 6)) * np.geomspace(3, 0.5, 6) @ rng.standard_normal((6, 150))
@@ -25,5 +25,5 @@ print(f"rank {result.rank}")
 # The held-out loss over ranks, and the singular values of the result.
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-RankPathDisplay.from_result(result, ax=axes[0])
+SearchDisplay.from_result(result, ax=axes[0])
 SpectrumDisplay.from_result(result, ax=axes[1])

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from bifactor.running.result import History as History
     from bifactor.running.result import Result as Result
     from bifactor.running.result import Status as Status
+    from bifactor.running.search import Search as Search
     from bifactor.running.solve import solve as solve
 
 _ROOMS = "anndata data errors estimators executors extend inits losses metrics models operators penalties plots "
@@ -56,6 +57,7 @@ if not TYPE_CHECKING:  # otherwise a misspelt name would be of type Any
             **dict.fromkeys(("History", "Result", "Status"), "running.result"),
             "all_cells": "operators.all_cells",
             "load": "models",
+            "Search": "running.search",
             "solve": "running.solve",
             "threads": "kernels.threading",
         },

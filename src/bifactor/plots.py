@@ -8,21 +8,22 @@ from typing import Any, Self
 import numpy as np
 
 from bifactor.arrays import Array
+from bifactor.display.listing import cell_text
 from bifactor.errors import BifactorError, InputError
 from bifactor.estimators.validation import require_in_memory
 from bifactor.metrics import triplets
-from bifactor.models.hyperparameters import RidgePath
 from bifactor.operators import Entries
 from bifactor.problems.objective import Problem
-from bifactor.running.result import RankPath, Result
+from bifactor.running.result import Result
+from bifactor.running.search import LOGARITHMIC, Search
 from bifactor.validation import pluralize
 
 __all__ = [
     "ConvergenceDisplay",
     "ImageDisplay",
     "ObservedPredictedDisplay",
-    "RankPathDisplay",
     "ScreeDisplay",
+    "SearchDisplay",
     "SpectrumDisplay",
 ]
 
@@ -240,62 +241,63 @@ class ObservedPredictedDisplay:
         return self
 
 
-# Choice of a rank or a ridge.
+# Search for a rank, a ridge, a noise model or weights.
+
+SEARCHES = ("ridge_search_", "noise_search_", "weight_search_", "rank_search_")
+"""Attributes of estimators, of which the first that is not None is drawn."""
 
 
-class RankPathDisplay:
-    """The held-out loss for every rank, or every ridge, that was tried, with standard errors; a line marks the choice.
+class SearchDisplay:
+    """The score of every candidate that was tried, with standard errors where they are known; a line marks the choice.
 
     Parameters
     ----------
-    tried, held_out, standard_error : array
-        Ranks or ridges, their held-out losses, and the standard errors of the differences to the best one.
-    chosen : float
-        The rank or ridge that was chosen.
-    name : {"rank", "ridge"}
-        Label of the horizontal axis.
+    search : Search
+        The candidates and their scores.
     """
 
-    def __init__(self, tried: Array, held_out: Array, standard_error: Array, chosen: float, name: str):
-        self.tried, self.held_out, self.standard_error = tried, held_out, standard_error
-        self.chosen, self.name = chosen, name
+    def __init__(self, search: Search):
+        self.search = search
 
     @classmethod
-    def from_path(cls, path: RankPath | RidgePath, *, ax: Any = None) -> Self:
-        """Draw a `rank_path` or a `ridge_path_`."""
-        if isinstance(path, RankPath):
-            return cls(path.rank, path.held_out, path.error, path.chosen, "rank").plot(ax)
-        return cls(path.ridges, path.held_out, path.standard_error, path.chosen, "ridge").plot(ax)
+    def from_search(cls, search: Search, *, ax: Any = None) -> Self:
+        """Draw a search."""
+        return cls(search).plot(ax)
 
     @classmethod
     def from_result(cls, result: Result, *, ax: Any = None) -> Self:
         """Draw how the rank was chosen."""
-        if result.rank_path is None:
-            raise InputError("This result has no rank_path: its rank was given. Solve with rank='auto'.")
-        return cls.from_path(result.rank_path, ax=ax)
+        if result.rank_search is None:
+            raise InputError("This result has no rank_search: its rank was given. Solve with rank='auto'.")
+        return cls.from_search(result.rank_search, ax=ax)
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
-        """Draw how the ridge was chosen."""
-        path = fitted_attribute(estimator, "ridge_path_")
-        if path is None:
-            fact = "This fit has no ridge_path_: the ridge was given, or there are too few data."
-            raise InputError(f"{fact} Pass ridge='auto'.")
-        return cls.from_path(path, ax=ax)
+        """Draw the search of an estimator: for a ridge, a noise model, weights or a rank."""
+        names = [name for name in SEARCHES if hasattr(estimator, name)]
+        if not names:
+            fitted_attribute(estimator, SEARCHES[0])
+        searches = [getattr(estimator, name) for name in names if getattr(estimator, name) is not None]
+        if not searches:
+            fact = f"This fit has no {' or '.join(names)}: all settings were given, or there are too few data."
+            raise InputError(f"{fact} Leave one to the data, as ridge='auto' does.")
+        return cls.from_search(searches[0], ax=ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw."""
         self.ax_, self.figure_ = axes_for(ax)
-        self.ax_.errorbar(self.tried, self.held_out, self.standard_error, color=FIRST, marker="o", capsize=3)
-        self.ax_.axvline(self.chosen, color=SECOND, linestyle="--", label=f"chosen: {self.chosen:.3g}")
-        positive = self.tried[self.tried > 0]
-        if self.name == "ridge" and positive.size:
+        search, (name, x) = self.search, self.search.axis()
+        self.ax_.errorbar(x, search.score, search.standard_error, color=FIRST, marker="o", capsize=3)
+        label = ", ".join(f"{key} {cell_text(value)}" for key, value in search.chosen.items())
+        self.ax_.axvline(x[search.index], color=SECOND, linestyle="--", label=f"chosen: {label}")
+        positive = x[x > 0]
+        if name in LOGARITHMIC and positive.size:
             # A ridge of 0 is drawn too, one decade to the left of the smallest one.
-            exact = positive.size < self.tried.size
+            exact = positive.size < x.size
             self.ax_.set_xscale("symlog" if exact else "log", **({"linthresh": positive.min()} if exact else {}))
-        if self.name == "rank":
+        if name not in LOGARITHMIC:
             self.ax_.xaxis.get_major_locator().set_params(integer=True)
-        self.ax_.set(xlabel=self.name, ylabel="held-out loss per entry")
+        self.ax_.set(xlabel=name, ylabel=search.measure)
         self.ax_.legend()
         return self
 

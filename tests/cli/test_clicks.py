@@ -88,10 +88,10 @@ def test_what_is_chosen_by_the_data_is_told():
     told = answer("complete", "more.csv", "--implicit", "--rank", 4, "--holdout", 0, "-o", "fit")
     model = bf.Recommender(n_components=4, random_state=0).fit_long("more.csv")
     assert (told["choice"]["unobserved"], told["choice"]["ridge"]) == (model.unobserved_, model.ridge_)
-    assert [trial["ndcg"] for trial in told["choice"]["trials"]] == [trial.ndcg for trial in model.trials_]
+    assert [trial["ndcg"] for trial in told["choice"]["trials"]] == model.weight_search_.score.tolist()
     assert same(bf.load("fit"), model.fit_)
     page = invoke("complete", "more.csv", "--implicit", "--rank", 4, "--holdout", 0, "-o", "fit", "--force").stdout
-    assert f"chosen by {len(model.trials_)} trials, with NDCG@20" in words(page)
+    assert f"chosen by {model.weight_search_.score.size} trials, with NDCG@20" in words(page)
 
 
 def test_the_report_tells_the_trial_that_was_used_and_the_components_apart():

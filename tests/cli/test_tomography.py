@@ -112,7 +112,9 @@ def test_python_and_the_shell_say_the_same_to_the_last_bit(three, rank, bit_orde
     assert found["notes"] == [str(warning.message) for warning in caught]
     assert (found["notes"] == []) == (rank == "auto" and bit_order == "same")
     assert found["rank"] == model.rank_
-    assert found["held_out"] == {str(key): value for key, value in model.held_out_.items()}
+    search = model.rank_search_
+    scores = {} if search is None else dict(zip(map(str, search["rank"]), search.score, strict=True))
+    assert found["held_out"] == scores
     assert found["purity"] == model.purity()
     assert found["eigenvalues"] == model.eigenvalues_.tolist()
     assert found["log_likelihood"] == model.log_likelihood(settings, counts)

@@ -47,8 +47,8 @@ def test_it_beats_the_ridge_that_is_chosen(table, truth, fitted):
     ridge = bf.MatrixCompletion(n_components=4, ridge="auto", random_state=0).fit(table)
     errors = [np.mean((model.complete() - truth)[hidden] ** 2) for model in (fitted, ridge)]
     assert errors[0] < 0.9 * errors[1]
-    assert (ridge.noise_, ridge.evidence_, ridge.noise_choice_) == (None, None, None)
-    assert (fitted.ridge_, fitted.ridge_path_) == (None, None)
+    assert (ridge.noise_, ridge.evidence_, ridge.noise_search_) == (None, None, None)
+    assert (fitted.ridge_, fitted.ridge_search_) == (None, None)
     assert fitted.noise_ == pytest.approx(NOISE, rel=0.1)
     assert fitted.evidence_ == -fitted.result_.objective
     assert fitted.result_.status.converged
@@ -177,26 +177,24 @@ def test_saved_and_loaded(tmp_path, named, noise):
 
 def test_the_noise_is_the_one_that_predicts_best(table, monkeypatch):
     model = bf.MatrixCompletion(n_components=3, random_state=0).fit(table)
-    choice = model.noise_choice_
+    search = model.noise_search_
     plain = len(noise_selection.CANDIDATES)
-    assert [one.solver.implicit for one in choice.candidates] == [False] * plain + [True]
-    assert choice.chosen is choice.candidates[int(np.argmin(choice.held_out[:plain]))]  # the pattern tells nothing here
-    assert choice.standard_error[int(np.argmin(choice.held_out))] == 0
-    assert choice.chosen.solver.noise in model.result_.solver
+    assert search["implicit"].tolist() == [False] * plain + [True]
+    assert search.index == np.argmin(search.score[:plain])  # the pattern tells nothing here
+    assert search.standard_error[np.argmin(search.score)] == 0
+    assert search.chosen["noise"] in model.result_.solver
     never = bf.MatrixCompletion(n_components=3, noise="columns", implicit_features=False, random_state=0)
-    one = never.fit(table).noise_choice_
-    assert [(c.solver.noise, c.solver.prior) for c in one.candidates] == [
-        ("columns", "shared"),
-        ("columns", "separate"),
-    ]
+    one = never.fit(table).noise_search_
+    assert one["noise"].tolist() == ["columns", "columns"]
+    assert one["prior"].tolist() == ["shared", "separate"]
     given = bf.MatrixCompletion(n_components=3, solver=Variational("rows"), random_state=0).fit(table)
-    assert given.noise_choice_ is None
+    assert given.noise_search_ is None
     assert given.model_.posterior.noise_model.rows is not None
 
 
 def test_implicit_features_on_request(table):
     model = bf.MatrixCompletion(n_components=3, implicit_features=True, random_state=0).fit(table)
-    assert all(one.solver.implicit for one in model.noise_choice_.candidates)
+    assert model.noise_search_["implicit"].all()
     assert model.model_.posterior.rows.weights[1].mean.shape == (N, 4)
     told, std = model.predict(table[:3], return_std=True)
     again = model.predict(np.repeat(np.arange(3), N), np.tile(np.arange(N), 3))
@@ -238,7 +236,7 @@ def test_as_many_components_as_live(table):
 def test_few_entries_have_error_bars_too():
     X = np.array([[1.0, 2.0, np.nan], [2.0, np.nan, 3.0]])
     model = bf.MatrixCompletion(n_components=1, random_state=0).fit(X)
-    assert model.noise_choice_ is None
+    assert model.noise_search_ is None
     told, std = model.predict([0], [2], return_std=True)
     assert np.isfinite(told)
     assert std > 0

@@ -69,7 +69,7 @@ def test_the_number_of_components_without_a_ridge(table, offsets):
 def test_it_finds_what_was_planted(truth, table, components, ridge):
     model = make(n_components=components, ridge=ridge).fit(table)
     assert model.ridge_ >= 0
-    assert (model.ridge_path_ is None) == (ridge != "auto")
+    assert (model.ridge_search_ is None) == (ridge != "auto")
     assert hidden_error(model, truth, table) < NOISE
     assert model.n_features_in_ == SHAPE[1]
     assert model.components_.shape == (model.n_components_, SHAPE[1])
@@ -452,9 +452,9 @@ def test_single_precision_stays(table):
 def test_one_seed_one_answer(table, fitted):
     np.testing.assert_array_equal(make().fit(table).components_, fitted.components_)
     chosen = make(ridge="auto").fit(table)
-    held_out, components = chosen.ridge_path_.held_out, chosen.components_
+    held_out, components = chosen.ridge_search_.score, chosen.components_
     np.testing.assert_array_equal(chosen.fit(table).components_, components)
-    assert make(ridge="auto", random_state=1).fit(table).ridge_path_.held_out[0] != held_out[0]
+    assert make(ridge="auto", random_state=1).fit(table).ridge_search_.score[0] != held_out[0]
 
 
 def test_warm_start_goes_on(table):

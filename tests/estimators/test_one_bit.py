@@ -64,7 +64,7 @@ def test_it_finds_the_probabilities():
     rows, cols = np.nonzero(np.isnan(X))
     told = model.predict_proba(rows, cols)[:, 1]
     assert np.mean((told - p[rows, cols]) ** 2) < 0.3 * np.mean((p.mean(axis=0)[cols] - p[rows, cols]) ** 2)
-    assert 0 < model.ridge_ == model.ridge_path_.chosen
+    assert 0 < model.ridge_ == model.ridge_search_.chosen["ridge"]
 
 
 CODINGS = {

@@ -158,7 +158,7 @@ def deviance(kind, y, mean):
 def test_it_finds_what_is_hidden(kind):
     X, z = planted(kind, (500, 40))
     model = kind(random_state=0).fit(X)
-    assert 0 < model.ridge_ == model.ridge_path_.chosen
+    assert 0 < model.ridge_ == model.ridge_search_.chosen["ridge"]
     hidden, mean = np.isnan(X), LOSSES[kind].mean
     told = model.inverse_transform(model.transform(X))[hidden]
     columns = np.broadcast_to(np.nanmean(X, axis=0), X.shape)[hidden]

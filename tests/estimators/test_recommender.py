@@ -59,7 +59,7 @@ def test_the_unit_of_weights_does_not_matter():
     for unit in (1.0, 1e-6):
         model = bf.Recommender(n_components=3, ridge=0.03, item_share=0, random_state=0)
         fits.append(model.fit(chosen.tocoo().coords, sample_weight=unit * weights))
-        assert len(model.trials_) > 3
+        assert model.weight_search_.score.size > 3
         assert model.unobserved_ / unit == pytest.approx(fits[0].unobserved_)
     one, other = (model.row_factors_ @ model.components_ for model in fits)
     np.testing.assert_allclose(one, other, atol=1e-9)
@@ -73,17 +73,18 @@ def test_settings_are_chosen_by_what_is_held_out(monkeypatch):
     model = bf.Recommender(n_components=6, random_state=0).fit(train)
     poor = bf.Recommender(n_components=6, unobserved=10, ridge=0.1, item_share=0, random_state=0).fit(train)
     assert model.score(fresh) > poor.score(fresh) + 0.05
-    assert len(model.trials_) > 3
-    most = max(trial.users for trial in model.trials_)
-    best = max((trial for trial in model.trials_ if trial.users == most), key=lambda trial: trial.ndcg)
-    assert (model.unobserved_, model.ridge_) == (best.unobserved, best.ridge)
-    assert (model.item_share_, model.item_ridge_) == pytest.approx((best.item_share, best.item_ridge))
+    assert model.weight_search_.score.size > 3
+    search = model.weight_search_
+    assert search["users"][search.index] == search["users"].max()
+    best = search.chosen
+    assert (model.unobserved_, model.ridge_) == (best["unobserved"], best["ridge"])
+    assert (model.item_share_, model.item_ridge_) == pytest.approx((best["item_share"], best["item_ridge"]))
     # Each trial is told of when it is done, and each search before its first.
     weights = [step for step in shown if step[0] == "choosing weights"]
     items = [step for step in shown if step[0] == "choosing item-to-item scores"]
     assert shown == weights + items
     assert weights[0][1] == items[0][1] == 0
-    assert weights[-1][1] + items[-1][1] + 1 == len(model.trials_)  # one is without item-to-item scores
+    assert weights[-1][1] + items[-1][1] + 1 == model.weight_search_.score.size  # one is without item-to-item scores
     assert all(done <= most for _, done, most in shown)
 
 
@@ -406,7 +407,7 @@ def test_more_is_taken_in(chosen):
 
 def test_few_users_choose_no_settings():
     model = bf.Recommender(n_components=3, random_state=0).fit(choices(20, 15))
-    assert model.trials_ == ()
+    assert model.weight_search_ is None
     assert (model.unobserved_, model.ridge_) == (0.2, 0.01)
 
 

@@ -29,6 +29,7 @@ from bifactor.estimators import MisfitWarning, StateTomography, linear_inversion
 from bifactor.models.tomography.measurements import eigenvectors
 from bifactor.operators.pauli import Pauli
 from bifactor.running.result import Status
+from bifactor.running.search import Search
 from bifactor.solvers import BFGD, FGD, PCG, SPG, Newton
 from bifactor.steps import Backtracking, Constant
 
@@ -116,23 +117,23 @@ def test_the_rank_is_left_to_settings_held_out():
     settings, counts = labels(3), sample(drawn_state(3, 2), labels(3), 1000)
     fit = StateTomography(random_state=0).fit_counts(settings, counts)
     assert fit.rank_ == 2
-    assert list(fit.held_out_) == [1, 2, 4]
-    assert not fit.choice_interrupted_
+    assert fit.rank_search_["rank"].tolist() == [1, 2, 4]
+    assert not fit.rank_search_.interrupted
     told = StateTomography(rank=2, random_state=0).fit_counts(settings, counts)
     np.testing.assert_array_equal(fit.factor_, told.factor_)
-    assert told.held_out_ == {}
+    assert told.rank_search_ is None
     few = StateTomography(random_state=0).fit_counts(settings[:9], counts[:9])
-    assert (few.rank_, few.held_out_) == (8, {})
+    assert (few.rank_, few.rank_search_) == (8, None)
 
 
 def test_a_choice_of_the_rank_cut_short_is_said(monkeypatch):
     from bifactor.estimators import state_tomography as module
 
-    monkeypatch.setattr(module, "choose_rank", lambda data, how: module.RankChoice(2, {1: -0.5, 2: -0.4}, True))
+    search = Search("rank", {"rank": np.array([1, 2])}, np.array([-0.5, -0.4]), 1, interrupted=True)
+    monkeypatch.setattr(module, "search_rank", lambda data, how: search)
     with pytest.warns(ConvergenceWarning, match="The choice of the rank was interrupted at 2"):
         fit = StateTomography(random_state=0).fit_counts(labels(2), sample(drawn_state(2, 2), labels(2), 100))
-    assert fit.choice_interrupted_
-    assert fit.rank_ == 2
+    assert (fit.rank_, fit.rank_search_) == (2, search)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +143,7 @@ def test_one_source_of_randomness_one_answer(source):
     settings, counts = labels(3), sample(drawn_state(3, 1), labels(3), 50)
     first, second = (StateTomography(3, random_state=source()).fit_counts(settings, counts) for _ in range(2))
     np.testing.assert_array_equal(first.factor_, second.factor_)
-    assert first.held_out_ == second.held_out_
+    assert (first.rank_search_ is None) == (second.rank_search_ is None)
 
 
 def test_a_generator_moves_on():
@@ -457,7 +458,7 @@ def test_strings_held_out_choose_a_rank():
     values = [np.trace(matrix(s) @ drawn_state(2, 1)).real for s in strings]
     fit = StateTomography(random_state=0).fit_expectations(strings, values, np.full(15, 0.01))
     assert fit.rank_ == 1
-    assert list(fit.held_out_) == [1, 2]
+    assert fit.rank_search_["rank"].tolist() == [1, 2]
 
 
 def test_a_run_cut_short_is_said():

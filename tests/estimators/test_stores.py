@@ -135,7 +135,7 @@ def test_weights_of_clicks_are_chosen_as_in_memory(tmp_path, monkeypatch):
     partition((rows[stay], cols[stay], np.ones(stay.sum())), tmp_path / "b")
     blocks = bf.Recommender(n_components=3, random_state=0).fit(tmp_path / "b")
     assert (blocks.ridge_, blocks.unobserved_) == (inside.ridge_, inside.unobserved_)
-    assert blocks.trials_[0].ndcg == pytest.approx(inside.trials_[0].ndcg, abs=0.02)
+    assert blocks.weight_search_.score[0] == pytest.approx(inside.weight_search_.score[0], abs=0.02)
 
 
 def test_what_was_seen_is_read_from_the_blocks(data, store):

@@ -11,7 +11,7 @@ from bifactor import kernels
 from bifactor.errors import InputError
 from bifactor.models.factor_analysis import lanes_reference, updates
 from bifactor.models.factor_analysis import model as fitted_model
-from bifactor.models.factor_analysis.fit import best_rank, fit_factors
+from bifactor.models.factor_analysis.fit import fit_factors, search_rank
 from bifactor.models.factor_analysis.model import FactorModel
 from bifactor.models.factor_analysis.updates import (
     BlockedTable,
@@ -251,10 +251,10 @@ def _conditional_means(covariance, Y):
 
 @pytest.mark.parametrize("rank", [0, 2, 5])
 def test_the_number_of_factors_is_found(rank):
-    assert (
-        best_rank(planted(600, 14, rank, seed=rank)[1] if rank else np.random.default_rng(0).normal(size=(300, 8)))
-        == rank
-    )
+    Y = planted(600, 14, rank, seed=rank)[1] if rank else np.random.default_rng(0).normal(size=(300, 8))
+    search = search_rank(Y)
+    assert search.chosen == {"rank": rank}
+    assert search.score[search.index] == search.score.max()
 
 
 def test_variances_cover_what_is_hidden():

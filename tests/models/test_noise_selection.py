@@ -9,8 +9,15 @@ from scipy import sparse
 import bifactor as bf
 from bifactor.errors import InputError
 from bifactor.models.completion import noise_selection
-from bifactor.models.completion.noise_selection import EarlyStopping, Trials, candidates, harmful_features
-from bifactor.running.holdout import Holdout, LineHoldout
+from bifactor.models.completion.noise_selection import (
+    EarlyStopping,
+    NoiseContest,
+    NoiseTrial,
+    candidates,
+    harmful_features,
+    lines_held_out,
+)
+from bifactor.running.holdout import Holdout
 from bifactor.solvers import Variational
 
 M, N, COLD = 60, 40, 5
@@ -59,30 +66,30 @@ def test_features_stay_unless_they_do_harm_and_the_pattern_is_taken_where_it_hel
     """By how many standard errors it is better to go without features, and then with the pattern."""
     tried, rng = candidates(None, 3, (M, N)), np.random.default_rng(0)
     told, signs = without is not None, np.where(np.arange(problem.y.size // 10) % 2, 1.0, -1.0)
-    unit = Holdout(problem, rng).standard_error(signs)
+    unit = Holdout.at_random(problem, rng).standard_error(signs)
 
-    def scored(self, one):
+    def enter(self, one):
         """The second noise is the best."""
-        if len(self.losses) < len(BASE):
-            losses = np.full(signs.size, BASE[len(self.losses)])
+        tried = self.trials.tried
+        if len(tried) < len(BASE):
+            losses = np.full(signs.size, BASE[len(tried)])
         else:
-            first = len(self.losses) == len(BASE) or one.features == told
-            losses = self.losses[1 if first else -1] - (pattern if one.solver.implicit else without) * unit + signs
-        self.candidates.append(one)
-        self.losses.append(losses)
-        return True
+            first = len(tried) == len(BASE) or one.features == told
+            losses = tried[1 if first else -1].losses - (pattern if one.solver.implicit else without) * unit + signs
+        tried.append(NoiseTrial(one, losses))
 
-    monkeypatch.setattr(Trials, "scored", scored)
+    monkeypatch.setattr(NoiseContest, "enter", enter)
     given = (np.ones((M, 1)) if told else None, None)
     choice = noise_selection.select_noise_model(problem, tried, rng, None, given, pattern is not None, keep)
     wanted = (taken[0] or (keep and told), taken[1])
     assert (choice.chosen.features, choice.chosen.solver.implicit) == wanted
     assert choice.chosen.solver.noise == tried[1].solver.noise
-    assert len(choice.candidates) == choice.held_out.size == 4 + (told and not keep) + (pattern is not None)
+    assert choice.search.score.size == 4 + (told and not keep) + (pattern is not None)
+    assert choice.search.chosen["noise"] == choice.chosen.solver.noise
 
 
 def test_a_candidate_that_falls_behind_is_given_up(problem):
-    holdout = Holdout(problem, np.random.default_rng(0))
+    holdout = Holdout.at_random(problem, np.random.default_rng(0))
     watches = (EarlyStopping(holdout, best, turning=False) for best in (0.0, np.inf))
     behind, ahead = (noise_selection._fitted(watch, Variational(tol=0), 3) for watch in watches)
     assert behind.status is bf.Status.CALLBACK
@@ -123,8 +130,8 @@ def test_features_that_tell_much_are_used(told):
     table, F = told
     model = completion(user_features=F).fit(table)
     assert model.features_used_
-    assert [one.features for one in model.noise_choice_.candidates] == [True, True, False]
-    assert min(model.noise_choice_.held_out[:2]) < 0.9 * model.noise_choice_.held_out[2]
+    assert model.noise_search_["features"].tolist() == [True, True, False]
+    assert min(model.noise_search_.score[:2]) < 0.9 * model.noise_search_.score[2]
     assert not completion().fit(table[:3, :9]).features_used_
     assert completion(user_features=F, noise="auto", ridge=1.0).fit(table).features_used_
     assert completion(user_features=F[:3, :1]).fit(table[:3, :9]).features_used_  # too few entries for a choice
@@ -135,7 +142,7 @@ def test_a_model_without_the_features_that_do_harm_is_that_of_a_fit_without(told
     monkeypatch.setattr(noise_selection, "CLEAR", -np.inf)  # whatever they gain
     model = completion(user_features=F).fit(table)
     assert not model.features_used_
-    plain = completion(noise="auto", solver=model.noise_choice_.chosen.solver).fit(table)
+    plain = completion(noise="auto", solver=model.model_.choice.chosen.solver).fit(table)
     np.testing.assert_array_equal(model.complete(), plain.complete())
     np.testing.assert_array_equal(model.transform(table[:4], features=F[:4]), plain.transform(table[:4]))
     value, std = model.predict([M - 1], [3], return_std=True)  # a row without entries
@@ -156,14 +163,13 @@ def test_features_are_for_rows_without_entries_if_they_predict_whole_rows(proble
     F, G = rng.standard_normal((M, 2)), rng.standard_normal((N, 2))
     y = (F @ [1.0, -1.0])[operator.rows] + (G @ [1.0, 1.0])[operator.cols] + 0.3 * problem.y
     told = bf.Problem("squared", operator, y, offsets=True)
-    lines = LineHoldout(told, np.random.default_rng(0))
+    masks = lines_held_out(told, np.random.default_rng(0))
     one = replace(candidates("one", 2, (M, N))[0], features=True)
-    assert harmful_features(lines, one, (F, G)) == ((False, False), True)
+    assert harmful_features(told, masks, one, (F, G)) == (False, False)
     wrong = [F.copy(), G.copy()]
-    hidden = np.unique((operator.rows, operator.cols)[side][lines.hidden[side]])
+    hidden = np.unique((operator.rows, operator.cols)[side][masks[side]])
     wrong[side][hidden] *= -1
-    assert harmful_features(lines, one, tuple(wrong)) == ((side == 0, side == 1), True)
-    assert not set(lines.of(side)) & set(np.flatnonzero(lines.hidden[1 - side]))
+    assert harmful_features(told, masks, one, tuple(wrong)) == (side == 0, side == 1)
 
 
 def test_where_no_entries_would_be_left_features_are_used():
@@ -172,15 +178,16 @@ def test_where_no_entries_would_be_left_features_are_used():
     star = bf.Problem("squared", entries, np.ones(30), np.where(np.arange(30) < 20, 1.0, 0.0))
     for seed in range(30):  # in some, the row with all entries is held out
         one = replace(candidates("one", 1, (11, 20))[0], features=True)
-        assert harmful_features(LineHoldout(star, np.random.default_rng(seed)), one, (np.ones((11, 1)), None))[1]
+        masks = lines_held_out(star, np.random.default_rng(seed))
+        assert not any(harmful_features(star, masks, one, (np.ones((11, 1)), None)))
 
 
 def test_rows_without_entries_are_like_unknown_ones_where_features_do_not_predict_them(told, monkeypatch, tmp_path):
     table, F = told
-    monkeypatch.setattr(noise_selection, "harmful_features", lambda *_: ((True, False), True))
+    monkeypatch.setattr(noise_selection, "harmful_features", lambda *_: (True, False))
     model = completion(user_features=F).fit(table)
     assert model.features_used_
-    assert model.noise_choice_.blind == (True, False)
+    assert model.model_.choice.blind == (True, False)
     found = model.row_factors_[M - COLD :]
     np.testing.assert_allclose(found, found[:1].repeat(COLD, axis=0))
     assert np.ptp(model.transform(table[:4], features=F[:4]) - model.transform(table[:4]), axis=0).max() > 1e-3
@@ -213,8 +220,8 @@ def test_ctrl_c_before_a_fit_without_features_keeps_them(told, monkeypatch, wher
 
     monkeypatch.setattr(noise_selection, "_fitted", pressed)
     model = completion(user_features=told[1]).fit(told[0])
-    assert model.noise_choice_.interrupted
-    assert len(model.noise_choice_.candidates) == where - 1
+    assert model.noise_search_.interrupted
+    assert model.noise_search_.score.size == where - 1
     assert model.features_used_
 
 

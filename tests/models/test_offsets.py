@@ -20,6 +20,7 @@ from bifactor.models.completion.offsets import (
     with_scale,
 )
 from bifactor.operators import Entries
+from bifactor.running.search import Trials
 
 ROUNDING = {"rtol": 0, "atol": 1e-9}
 """Differences of predictions of size 1: rounding, a hundred iterations later."""
@@ -98,8 +99,8 @@ def test_units_do_not_matter_in_single_precision():
 
     def fitted(c):
         model = MatrixCompletion(n_components=3, ridge="auto", random_state=0).fit((c * X).astype(np.float32))
-        path = model.ridge_path_
-        return error(model, c * truth, X) / c, path.held_out.min() / c**2, path.standard_error.max() / c**2
+        path = model.ridge_search_
+        return error(model, c * truth, X) / c, path.score.min() / c**2, path.standard_error.max() / c**2
 
     first, loss, spread = fitted(1)
     for c in (2.0**-20, 2.0**20):
@@ -212,27 +213,27 @@ def test_offsets_alone_are_the_first_of_a_path():
     """Their ridge is that of the best fit without components, and the ridge of the path falls from where X = 0."""
     given = with_scale(problem()[0], 2.0)
     holdout = hyperparameters.hold_out(given, np.random.default_rng(0))
-    family = hyperparameters._offsets_alone(holdout, None)
-    found = hyperparameters._searched(holdout, family, [4], False, None)
-    assert found.path.ridges[0] == family.first
-    assert np.all(np.diff(found.path.ridges) < 0)
+    family = hyperparameters._offsets_alone(holdout, Trials())
+    search = hyperparameters._searched(holdout, family, [4], False, Trials()).search
+    assert search["ridge"][0] == family.first
+    assert np.all(np.diff(search["ridge"]) < 0)
     alone = holdout.losses(family.start.left, family.start.right)
-    assert found.path.held_out[0] == pytest.approx(holdout.mean(alone))
+    assert search.score[0] == pytest.approx(holdout.mean(alone))
     for factor in (hyperparameters.OFFSET_FACTOR, 1 / hyperparameters.OFFSET_FACTOR):
         ridge = bf.penalties.Ridge(factor * family.offset_ridge)
         other = bf.solve(holdout.train.penalized(ridge), 0, rng=0)
-        assert holdout.mean(holdout.losses(other.U, other.V)) >= found.path.held_out[0] * (1 - 1e-4)
+        assert holdout.mean(holdout.losses(other.U, other.V)) >= search.score[0] * (1 - 1e-4)
 
 
 def test_the_ridge_of_offsets_is_chosen_only_if_it_is_clearly_better():
     given = with_scale(problem()[0], 2.0)
     holdout, start = hyperparameters.hold_out(given, np.random.default_rng(0)), given.zero(0)
     common = hyperparameters.Family(bf.penalties.Ridge, start, hyperparameters.largest_ridge(given, start))
-    one = hyperparameters._searched(holdout, common, [4], False, None)
-    start = hyperparameters._offsets_alone(holdout, None).start
+    one = hyperparameters._searched(holdout, common, [4], False, Trials())
+    start = hyperparameters._offsets_alone(holdout, Trials()).start
     alone = holdout.losses(start.left, start.right)
     for losses, own in ((one.losses + 1, True), (one.losses - 1, False), (alone, True)):
-        found = hyperparameters._with_own_ridge(holdout, replace(one, losses=losses), [4], None)
+        found = hyperparameters._with_own_ridge(holdout, replace(one, losses=losses), [4], Trials())
         assert (found.offset_ridge is not None) == own
 
 

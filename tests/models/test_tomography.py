@@ -12,9 +12,9 @@ from bifactor.models.tomography.fit import (
     Prediction,
     TomographySettings,
     _as_good_as_the_best,
-    choose_rank,
     fit_state,
     misfit_warning,
+    search_rank,
 )
 from bifactor.models.tomography.measurements import Counts, Expectations
 from bifactor.running.result import Status
@@ -30,12 +30,12 @@ def counted(rho, n, shots=300, reverse=False, seed=0):
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("rank", [1, 2])
 def test_the_rank_of_a_state_is_found(rank, seed):
-    choice = choose_rank(counted(drawn_state(3, rank, seed), 3, 1000), HOW)
-    assert choice.rank == rank
-    assert list(choice.held_out) == [2**k for k in range(len(choice.held_out))]
-    assert choice.held_out[rank] == pytest.approx(max(choice.held_out.values()), abs=1e-4)
-    assert len(choice.held_out) == rank + 1  # the next one was tried, and is worse
-    assert not choice.interrupted
+    search = search_rank(counted(drawn_state(3, rank, seed), 3, 1000), HOW)
+    assert search.chosen == {"rank": rank}
+    assert search["rank"].tolist() == [2**k for k in range(rank + 1)]  # the next one was tried, and is worse
+    assert search.score[search.index] == pytest.approx(search.score.max(), abs=1e-4)
+    assert search.standard_error[np.argmax(search.score)] == 0
+    assert not search.interrupted
 
 
 @pytest.mark.parametrize(("explained", "tried", "wanted"), [({8}, [1, 2, 4, 8], 8), ({1, 8}, [1, 2], 1)])
@@ -47,13 +47,13 @@ def test_ranks_that_explain_nothing_do_not_end_the_choice(explained, tried, want
         return Prediction(np.full(len(data.labels), values[rank]), rank in explained)
 
     monkeypatch.setattr(fit, "predict_held_out", predictions)
-    choice = choose_rank(counted(np.eye(8) / 8, 3), HOW)
-    assert choice.rank == wanted
-    assert list(choice.held_out) == tried
+    search = search_rank(counted(np.eye(8) / 8, 3), HOW)
+    assert search.chosen == {"rank": wanted}
+    assert search["rank"].tolist() == tried
 
 
 def test_mixed_states_have_the_full_rank():
-    assert choose_rank(counted(np.eye(8) / 8, 3, 1000), HOW).rank == 8
+    assert search_rank(counted(np.eye(8) / 8, 3, 1000), HOW).chosen["rank"] == 8
 
 
 def test_a_lower_rank_has_to_predict_as_well():
@@ -61,29 +61,28 @@ def test_a_lower_rank_has_to_predict_as_well():
     rng = np.random.default_rng(0)
     best = Prediction(rng.standard_normal(50), True)
     near, far = best.values - 0.1 + rng.standard_normal(50), best.values - 0.1
-    for values, explained, wanted in ((near, True, 1), (near, False, 2), (far, True, 2), (near - np.inf, True, 2)):
-        assert _as_good_as_the_best({1: Prediction(values, explained), 2: best}) == wanted
+    for values, explained, wanted in ((near, True, 0), (near, False, 1), (far, True, 1), (near - np.inf, True, 1)):
+        assert _as_good_as_the_best([Prediction(values, explained), best]) == wanted
     unexplained = replace(best, explained=False)
-    assert _as_good_as_the_best({1: Prediction(near, False), 2: unexplained}) == 1
+    assert _as_good_as_the_best([Prediction(near, False), unexplained]) == 0
     nowhere = Prediction(np.full(50, -np.inf), False)
-    assert _as_good_as_the_best({1: nowhere, 2: nowhere}) == 1
+    assert _as_good_as_the_best([nowhere, nowhere]) == 0
 
 
 def test_values_have_ranks_too():
     rho, strings, rng = drawn_state(2, 1), labels(2, "IXYZ")[1:], np.random.default_rng(0)
     values = np.array([np.trace(matrix(s) @ rho).real for s in strings]) + 0.05 * rng.standard_normal(15)
-    choice = choose_rank(Expectations.of(strings, values, np.full(15, 0.05), None), HOW)
-    assert choice.rank == 1
-    assert all(value < 0 for value in choice.held_out.values())
+    search = search_rank(Expectations.of(strings, values, np.full(15, 0.05), None), HOW)
+    assert search.chosen == {"rank": 1}
+    assert np.all(search.score < 0)
 
 
 def test_few_settings_have_the_full_rank():
-    choice = choose_rank(counted(drawn_state(2, 1), 2), HOW)  # nine
-    assert (choice.rank, choice.held_out, choice.interrupted) == (4, {}, False)
+    assert search_rank(counted(drawn_state(2, 1), 2), HOW) is None  # nine
 
 
-@pytest.mark.parametrize(("fits", "rank", "tried"), [(7, 1, [1]), (3, 8, [])])
-def test_ctrl_c_ends_the_choice(fits, rank, tried, monkeypatch):
+@pytest.mark.parametrize(("fits", "tried"), [(7, [1]), (3, [])])
+def test_ctrl_c_ends_the_choice(fits, tried, monkeypatch):
     calls = []
 
     def interrupted(data, rank, how):
@@ -93,9 +92,14 @@ def test_ctrl_c_ends_the_choice(fits, rank, tried, monkeypatch):
         return replace(state, result=broken) if len(calls) == fits else state
 
     monkeypatch.setattr(fit, "fit_state", interrupted)
-    choice = choose_rank(counted(drawn_state(3, 1), 3), HOW)
+    data = counted(drawn_state(3, 1), 3)
+    if not tried:
+        with pytest.raises(KeyboardInterrupt):
+            search_rank(data, HOW)
+        return
+    search = search_rank(data, HOW)
     assert len(calls) == fits
-    assert (choice.rank, list(choice.held_out), choice.interrupted) == (rank, tried, True)
+    assert (search.chosen, search["rank"].tolist(), search.interrupted) == ({"rank": 1}, tried, True)
 
 
 def said(data, rank, bit_order="same"):

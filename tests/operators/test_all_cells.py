@@ -317,7 +317,7 @@ def test_a_run_in_another_library_can_be_resumed(tmp_path):
 
 def test_measurements_are_held_out_and_all_cells_stay():
     problem = pair(weighted=True)[0]
-    holdout = Holdout(problem, np.random.default_rng(0))
+    holdout = Holdout.at_random(problem, np.random.default_rng(0))
     train = holdout.train
     assert isinstance(train, bf.Problem)
     assert isinstance(train.f, DataBound)
@@ -331,8 +331,8 @@ def test_measurements_are_held_out_and_all_cells_stay():
     assert result.misfit == pytest.approx(
         (data.value(Free().pair(result.U, result.V)) / data.value(problem.zero())) ** 0.5
     )
-    path = result.rank_path
-    assert path.train[0] > path.train[-1] > 0
+    path = result.rank_search
+    assert path["train"][0] > path["train"][-1] > 0
 
 
 def test_what_it_adds_to():

@@ -248,7 +248,7 @@ def test_all_cells_are_those_of_the_matrix_that_is_measured(wrapped):
     assert problem.f.value(x) == pytest.approx(plain.f.value(x) + more)
     assert problem.f.data.value(x) == pytest.approx(plain.f.value(x))
     check_gradient(problem)
-    train = Holdout(problem, np.random.default_rng(0)).train
+    train = Holdout.at_random(problem, np.random.default_rng(0)).train
     assert train.f.cells[0].given is problem.f.cells[0].given
 
 

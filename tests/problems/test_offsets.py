@@ -60,7 +60,7 @@ def test_it_is_the_minimum_of_the_penalised_problem():
 def test_rank_auto_counts_the_rest_only():
     problem, _ = table(0.1, rank=3, shape=(120, 100), observed=0.5)
     result = bf.solve(problem, "auto", rng=0)
-    assert result.rank_path.chosen == 3
+    assert result.rank_search.chosen == {"rank": 3}
     assert result.U.shape[1] == 5
 
 

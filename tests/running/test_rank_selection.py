@@ -1,12 +1,14 @@
 """rank="auto": the rank that measurements held out can justify."""
 
+import importlib
+
 import numpy as np
 import pytest
 
 import bifactor as bf
 from bifactor.arrays import gaussian
 from bifactor.errors import InputError
-from bifactor.running.result import RankPath
+from bifactor.running.search import rank_search
 from bifactor.solvers import BFGD, PCG, Newton
 
 
@@ -23,18 +25,18 @@ def noisy(rank, noise=0.1, size=150, observed=0.3, seed=0, dtype=np.float64, sym
 
 
 def is_consistent(result):
-    path = result.rank_path
-    np.testing.assert_array_equal(path.rank, np.arange(1, len(path.rank) + 1))
-    for array in (path.train, path.held_out, path.error):
-        assert array.shape == path.rank.shape
+    search = result.rank_search
+    np.testing.assert_array_equal(search["rank"], np.arange(1, len(search["rank"]) + 1))
+    for array in (search["train"], search.score, search.standard_error):
+        assert array.shape == search["rank"].shape
         assert np.isfinite(array).all()
-    assert np.all(path.error >= 0)
-    assert result.rank == path.chosen
+    assert np.all(search.standard_error >= 0)
+    assert search.chosen == {"rank": result.rank}
     # No rank below the chosen one is within one standard error of the best, and the chosen one is.
-    best = np.argmin(path.held_out)
-    limit = path.held_out[best] + path.error[best]
-    assert path.held_out[path.chosen - 1] <= limit
-    assert np.all(path.held_out[: path.chosen - 1] > limit)
+    best = np.argmin(search.score)
+    limit = search.score[best] + search.standard_error[best]
+    assert search.score[search.index] <= limit
+    assert np.all(search.score[: search.index] > limit)
 
 
 @pytest.mark.parametrize("rank", [1, 2, 4])
@@ -44,10 +46,10 @@ def test_the_planted_rank_is_found(rank, noise):
         result = bf.solve(noisy(rank, noise, size=120, seed=seed), "auto", rng=0, max_iter=10)
         assert result.rank == rank
         is_consistent(result)
-        path = result.rank_path
-        assert np.all(np.diff(path.train[:rank]) < 0)
+        path = result.rank_search
+        assert np.all(np.diff(path["train"][:rank]) < 0)
         # With all directions there, the held-out loss is that of the noise, ½σ², and a little for fitting it.
-        assert 0.8 < path.held_out[rank - 1] / (noise**2 / 2) < 1.8
+        assert 0.8 < path.score[rank - 1] / (noise**2 / 2) < 1.8
 
 
 def test_without_noise_nothing_is_left_unexplained():
@@ -71,15 +73,15 @@ def test_the_final_fit_is_that_of_the_chosen_rank_on_all_measurements():
     plain = bf.solve(problem, auto.rank, rng=0)
     np.testing.assert_array_equal(auto.U, plain.U)
     np.testing.assert_array_equal(auto.history.objective, plain.history.objective)
-    assert plain.rank_path is None
+    assert plain.rank_search is None
     assert auto.solver == plain.solver
 
 
 def test_the_same_seed_gives_the_same_path():
     problem = noisy(2, 0.5, size=80)
-    a, b, c = (bf.solve(problem, "auto", rng=rng, max_iter=5).rank_path for rng in (1, np.random.default_rng(1), 2))
-    np.testing.assert_array_equal(a.held_out, b.held_out)
-    assert not np.array_equal(a.held_out, c.held_out)
+    a, b, c = (bf.solve(problem, "auto", rng=rng, max_iter=5).rank_search for rng in (1, np.random.default_rng(1), 2))
+    np.testing.assert_array_equal(a.score, b.score)
+    assert not np.array_equal(a.score, c.score)
 
 
 @pytest.mark.parametrize("solver", [PCG(), BFGD(bf.steps.Backtracking()), Newton()], ids=lambda s: type(s).__name__)
@@ -115,14 +117,14 @@ def test_measurements_of_weight_zero_are_neither_fitted_nor_asked():
     for result in results:
         assert result.rank == 2
         is_consistent(result)
-    np.testing.assert_allclose(results[0].rank_path.held_out, results[1].rank_path.held_out, rtol=1e-6)
+    np.testing.assert_allclose(results[0].rank_search.score, results[1].rank_search.score, rtol=1e-6)
 
 
 def test_scaling_all_weights_changes_no_choice():
-    a, b = (bf.solve(noisy(2, 0.5, size=80, weights=w), "auto", rng=0, max_iter=5).rank_path for w in (1.0, 2.0**12))
-    np.testing.assert_allclose(a.held_out, b.held_out, rtol=1e-6)
-    np.testing.assert_allclose(a.error, b.error, rtol=1e-6)
-    np.testing.assert_allclose(a.train, b.train, rtol=1e-6)
+    a, b = (bf.solve(noisy(2, 0.5, size=80, weights=w), "auto", rng=0, max_iter=5).rank_search for w in (1.0, 2.0**12))
+    np.testing.assert_allclose(a.score, b.score, rtol=1e-6)
+    np.testing.assert_allclose(a.standard_error, b.standard_error, rtol=1e-6)
+    np.testing.assert_allclose(a["train"], b["train"], rtol=1e-6)
 
 
 def test_sensing():
@@ -175,13 +177,13 @@ def test_it_is_saved_with_the_result(tmp_path):
     result = bf.solve(noisy(2, size=60), "auto", rng=0, max_iter=5)
     result.save(tmp_path / "result")
     loaded = bf.Result.load(tmp_path / "result")
-    assert isinstance(loaded.rank_path, RankPath)
-    assert loaded.rank_path.chosen == result.rank
-    for name, array in vars(result.rank_path).items():
-        np.testing.assert_array_equal(getattr(loaded.rank_path, name), array)
+    assert isinstance(loaded.rank_search, bf.Search)
+    assert loaded.rank_search.chosen == {"rank": result.rank}
+    for name, array in result.rank_search.columns().items():
+        np.testing.assert_array_equal(loaded.rank_search[name], array)
     plain = bf.solve(noisy(2, size=60), 2, rng=0, max_iter=5)
     plain.save(tmp_path / "plain")
-    assert bf.Result.load(tmp_path / "plain").rank_path is None
+    assert bf.Result.load(tmp_path / "plain").rank_search is None
 
 
 def test_callbacks_checkpoints_and_limits_are_those_of_the_last_fit(tmp_path):
@@ -194,20 +196,17 @@ def test_callbacks_checkpoints_and_limits_are_those_of_the_last_fit(tmp_path):
         part = bf.solve(problem, "auto", rng=0, max_iter=limit, tol=0, checkpoint=tmp_path / "run")
         assert part.n_iter == limit
     np.testing.assert_array_equal(part.U, whole.U)
-    np.testing.assert_array_equal(part.rank_path.held_out, whole.rank_path.held_out)
+    np.testing.assert_array_equal(part.rank_search.score, whole.rank_search.score)
     hurried = bf.solve(problem, "auto", rng=0, time_limit=1e-6)
     assert hurried.status is bf.Status.TIME_LIMIT
     assert hurried.rank == 1
 
 
 def test_the_choice_is_the_least_rank_within_one_standard_error():
-    path = RankPath(
-        np.arange(1, 6), np.zeros(5), np.array([5.0, 2.05, 2.0, 1.9, 2.3]), np.array([0.5, 0.2, 0.2, 0.2, 0.2])
-    )
-    assert path.chosen == 2
-    sure = RankPath(path.rank, path.train, path.held_out, np.zeros(5))
-    assert sure.chosen == 4
-    assert RankPath(*(np.ones(1) for _ in range(4))).chosen == 1
+    held_out, errors = np.array([5.0, 2.05, 2.0, 1.9, 2.3]), np.array([0.5, 0.2, 0.2, 0.2, 0.2])
+    assert rank_search(np.arange(1, 6), np.zeros(5), held_out, errors).chosen == {"rank": 2}
+    assert rank_search(np.arange(1, 6), np.zeros(5), held_out, np.zeros(5)).chosen == {"rank": 4}
+    assert rank_search(np.array([1]), *(np.ones(1) for _ in range(3))).chosen == {"rank": 1}
 
 
 P = noisy(1, size=30)
@@ -255,8 +254,8 @@ def counts(seed, rank=3):
 
 
 def test_counts_get_a_path():
-    path = bf.solve(counts(0), "auto", rng=0, max_iter=1).rank_path
-    assert len(path.rank) > 1
+    path = bf.solve(counts(0), "auto", rng=0, max_iter=1).rank_search
+    assert len(path["rank"]) > 1
 
 
 @pytest.mark.parametrize("rank", [1, 3])
@@ -271,14 +270,23 @@ def test_without_noise_the_rank_is_found(rank, noise):
         assert bf.solve(problem, "auto", rng=0, max_iter=1).rank == rank
 
 
-def test_ctrl_c_while_the_rank_is_chosen_is_not_swallowed(make_problem, monkeypatch):
-    step, count = bf.solvers.PCG.step, iter(range(100))
+@pytest.mark.parametrize("tried", [0, 2])
+def test_ctrl_c_while_the_rank_is_chosen_takes_the_best_so_far(monkeypatch, tmp_path, tried):
+    """If there is one, and without a checkpoint, as another search may choose another rank."""
+    problem, module, count = noisy(3, size=60), importlib.import_module("bifactor.running.solve"), iter(range(100))
+    running = module._iterate
 
-    def pressed(self, problem, state):
-        if next(count) == 3:
-            raise KeyboardInterrupt
-        return step(self, problem, state)
+    def pressed(*arguments):
+        return bf.Status.INTERRUPTED if next(count) == tried else running(*arguments)
 
-    monkeypatch.setattr(bf.solvers.PCG, "step", pressed)
-    with pytest.raises(KeyboardInterrupt):
-        bf.solve(make_problem(), "auto", rng=0)
+    monkeypatch.setattr(module, "_iterate", pressed)
+    if tried == 0:
+        with pytest.raises(KeyboardInterrupt):
+            bf.solve(problem, "auto", rng=0)
+        return
+    result = bf.solve(problem, "auto", rng=0, max_iter=20, checkpoint=tmp_path / "run")
+    assert result.rank_search.interrupted
+    assert result.rank_search.score.size == tried
+    assert result.status is not bf.Status.INTERRUPTED
+    assert not (tmp_path / "run").exists()
+    assert "interrupted by Ctrl-C" in repr(result.rank_search)

@@ -19,8 +19,8 @@ plots.ConvergenceDisplay.from_result(result)
 # --- SpectrumDisplay ---
 plots.SpectrumDisplay.from_result(result)
 
-# --- RankPathDisplay ---
-plots.RankPathDisplay.from_result(result)
+# --- SearchDisplay ---
+plots.SearchDisplay.from_result(result)
 
 # --- ObservedPredictedDisplay ---
 model = bf.MatrixCompletion(n_components=2, random_state=0).fit((rows, cols, problem.y))

@@ -47,6 +47,13 @@ result.predict([0, 1], [2, 3])  # single entries
 result.save("fit.safetensors")
 again = bf.Result.load("fit.safetensors")
 
+# --- Search ---
+problem = bf.Problem("squared", entries, truth[rows, cols])
+search = bf.solve(problem, rank="auto", rng=0).rank_search
+print(search)  # the held-out loss of each rank
+assert isinstance(search, bf.Search)
+assert search.chosen["rank"] in search["rank"]
+
 # --- History ---
 history = bf.solve(bf.Problem("squared", entries, truth[rows, cols]), rank=2, rng=0).history
 assert isinstance(history, bf.History)

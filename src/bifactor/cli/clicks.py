@@ -21,8 +21,8 @@ from bifactor.cli.summary import block_memory, describe_output, memory_in_words,
 from bifactor.data import BlockStore, Dataset, Observations, read
 from bifactor.losses import Squared
 from bifactor.models import Fit, Model
-from bifactor.models.completion.fitting import CompletionSettings, after_choice, validate_settings
-from bifactor.models.provenance import about_data, about_fit, about_machine
+from bifactor.models.completion.fitting import CompletionSettings, after_search, validate_settings
+from bifactor.models.provenance import about_data, about_fit, about_machine, about_trials
 from bifactor.models.recommender.evaluation import (
     BYTES_PER_SPLIT_ENTRY,
     MAX_EVALUATED_USERS,
@@ -127,7 +127,7 @@ def _card(
         "fit": about_fit(fit.model),
         "choice": {
             **asdict(_same(first)),
-            "trials": [asdict(trial) for trial in first.clicks.tried],
+            "trials": about_trials(first.clicks.search),
         },
         "memory": needed,
         "scores": {} if check is None else {"held out": check},
@@ -208,9 +208,9 @@ def _fitted(
     check = rest.stage("the check", lambda: evaluate_fit(Fit.of(first, train), split, PLACES, chosen.seed).card())
     if first.result.status is Status.INTERRUPTED:
         return Fit.of(first, data), first, check
-    again = rest.stage(
-        "the fit to all choices", lambda: _run(data, after_choice(chosen, first.clicks), _same(first), first, notes)
-    )
+    assert first.clicks is not None
+    after = after_search(chosen, first.clicks.search)
+    again = rest.stage("the fit to all choices", lambda: _run(data, after, _same(first), first, notes))
     return Fit.of(first if again is None else again, data), first, check
 
 
@@ -233,7 +233,7 @@ def _run(
         show.ended(model.result.status)
     notes += [str(warning.message) for warning in caught]
     assert model.clicks is not None
-    if model.clicks.interrupted:
+    if model.clicks.search is not None and model.clicks.search.interrupted:
         notes.append("Ctrl-C ended the search for the weights early; the best so far were used.")
     if model.result.status is Status.INTERRUPTED:
         notes.append("Interrupted: this is the best fit so far.")

@@ -18,7 +18,7 @@ from bifactor.models import Fit, Model
 from bifactor.models.completion.fitting import (
     MAX_SEARCH_ENTRIES,
     CompletionSettings,
-    after_choice,
+    after_search,
     check_targets,
     fit_model,
 )
@@ -132,7 +132,7 @@ def hold_out(data: Dataset, holdout: float, seed: int) -> tuple[Dataset, Dataset
 def _same(chosen: CompletionSettings, first: Model) -> CompletionSettings:
     """Settings with the rank, ridges and solver that an earlier fit has chosen."""
     solver = chosen.solver if first.choice is None else first.choice.chosen.solver
-    chosen = after_choice(after_choice(chosen, first.choice), first.path)
+    chosen = after_search(after_search(chosen, None if first.choice is None else first.choice.search), first.path)
     chosen = replace(chosen, ridge=first.ridge, offset_ridge=first.offset_ridge)
     return replace(chosen, n_components=first.rank, solver=solver)
 
@@ -150,6 +150,6 @@ def _run(data: Dataset, chosen: CompletionSettings, start: Model | None, notes: 
     notes += [str(warning.message) for warning in caught]
     if model.path is not None and model.path.interrupted:
         notes.append("Ctrl-C ended the search for the ridge early; the best so far was used.")
-    if model.choice is not None and model.choice.interrupted:
+    if model.choice is not None and model.choice.search.interrupted:
         notes.append("Ctrl-C ended the search for the noise model early; the best so far was used.")
     return model

@@ -19,6 +19,7 @@ from bifactor.models.tomography.fit import require_npz
 from bifactor.models.tomography.goodness_of_fit import GoodnessOfFit, MisfitWarning
 from bifactor.models.tomography.states import target_state
 from bifactor.running.files import require_free
+from bifactor.running.search import Search
 from bifactor.validation import pluralize, whole
 
 EXAMPLES = """\b
@@ -105,15 +106,15 @@ def tomography(
 
 
 def _answer(model: StateTomography, settings: list[str], table: Array) -> dict[str, Any]:
-    status = model.result_.status
+    status, search = model.result_.status, model.rank_search_
     return {
         "qubits": model.n_qubits_,
         "settings": len(settings),
         "shots": whole(table.sum()),
         "bit_order": model.bit_order,
         "rank": model.rank_,
-        "held_out": {str(rank): value if np.isfinite(value) else None for rank, value in model.held_out_.items()},
-        "choice_interrupted": model.choice_interrupted_,
+        "held_out": {} if search is None else _scores(search),
+        "choice_interrupted": search is not None and search.interrupted,
         "purity": model.purity(),
         "eigenvalues": model.eigenvalues_.tolist(),
         "log_likelihood": model.log_likelihood(settings, table),
@@ -123,6 +124,11 @@ def _answer(model: StateTomography, settings: list[str], table: Array) -> dict[s
         "converged": status.converged,
         "iterations": model.n_iter_,
     }
+
+
+def _scores(search: Search) -> dict[str, float | None]:
+    pairs = zip(search["rank"].tolist(), search.score.tolist(), strict=True)
+    return {str(rank): score if np.isfinite(score) else None for rank, score in pairs}
 
 
 def _summary(answer: dict[str, Any]) -> list[tuple[str, str]]:

@@ -72,5 +72,12 @@ class Listing:
         columns = self.columns()
         length = len(next(iter(columns.values())))
         some = range(length) if length <= 2 * SHOWN + 2 else [*range(SHOWN), None, *range(length - SHOWN, length)]
-        lines = [["…" if k is None else f"{column[k]:.6g}" for column in columns.values()] for k in some]
+        lines = [["…" if k is None else cell_text(column[k]) for column in columns.values()] for k in some]
         return [name.replace("_", " ") for name in columns], lines
+
+
+def cell_text(value: Any) -> str:
+    """A number, a flag or a word as a cell of a table."""
+    if isinstance(value, (bool, np.bool_)):
+        return "yes" if value else "no"
+    return str(value) if isinstance(value, str) else f"{value:.6g}"

@@ -290,8 +290,8 @@ class MatrixEstimator(CardMixin, FromStore, LongFormMixin, CallbackSupportMixin,
 
     def _set_run_attributes(self, model: Model, noise: float | None) -> None:
         """Set the attributes that describe the run."""
-        self.result_, self.ridge_path_, self.ridge_ = model.result, model.path, model.ridge
-        self.n_iter_, self.noise_choice_ = model.result.n_iter, model.choice
+        self.result_, self.ridge_search_, self.ridge_ = model.result, model.path, model.ridge
+        self.n_iter_, self.noise_search_ = model.result.n_iter, None if model.choice is None else model.choice.search
         self.evidence_ = None if model.posterior is None else -model.result.objective
         self.noise_ = noise
         warn_unless_converged(model)

@@ -16,7 +16,7 @@ from bifactor.estimators.callbacks import CallbackSupportMixin, Look, run_watche
 from bifactor.estimators.validation import validate_factors, validate_table
 from bifactor.kernels.threading import threads
 from bifactor.models.completion.fitting import seed_of
-from bifactor.models.factor_analysis.fit import FactorModel, best_rank, check_settings, fit_factors
+from bifactor.models.factor_analysis.fit import FactorModel, check_settings, fit_factors, search_rank
 from bifactor.validation import is_count
 
 ROUGH = 1e-2
@@ -58,6 +58,8 @@ class FactorAnalysis(CardMixin, CallbackSupportMixin, ClassNamePrefixFeaturesOut
         μ and the diagonal of Ψ.
     n_components_ : int
         Number of components kept.
+    rank_search_ : Search or None
+        Evidence of the numbers of components that "auto" tried.
     bound_ : float
         Lower bound of the log evidence, which can be compared between settings.
     model_ : FactorModel
@@ -169,8 +171,10 @@ class FactorAnalysis(CardMixin, CallbackSupportMixin, ClassNamePrefixFeaturesOut
 
     def _factors(self, Y: Array, seed: int, look: Look | None) -> FactorModel:
         rank, settings = self.n_components, dict[str, Any](noise=self.noise, max_iter=self.max_iter)
+        self.rank_search_ = None
         if isinstance(rank, str):
-            rank = best_rank(Y, seed=seed, tol=max(self.tol, ROUGH), **settings)
+            self.rank_search_ = search_rank(Y, seed=seed, tol=max(self.tol, ROUGH), **settings)
+            rank = self.rank_search_.chosen["rank"]
         stopped = []
 
         def on_round(number: int, bound: float, change: float) -> bool:

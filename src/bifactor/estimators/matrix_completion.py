@@ -95,13 +95,13 @@ class MatrixCompletion(ErrorBars, Completion):
         Standard deviation of the noise, averaged over entries; this and the next two are None without a posterior.
     evidence_ : float or None
         Lower bound of the log evidence, in nats: the log probability density of the entries under the model.
-    noise_choice_ : NoiseChoice or None
+    noise_search_ : Search or None
         How the noise was chosen, and whether features help.
     features_used_ : bool
         Whether `user_features` and `item_features` are used: False if there are none, or if they do harm.
     ridge_, offset_ridge_ : float or None
         The ridges used, of u and v, and of the offsets; None with a posterior, the second also without offsets.
-    ridge_path_ : RidgePath or None
+    ridge_search_ : Search or None
         How the ridge was chosen.
     clip_ : tuple of two floats, or None
         Range of predictions; an end may be infinite.
@@ -289,7 +289,7 @@ class OneBitCompletion(Completion):
         The rank of the fit.
     ridge_, offset_ridge_ : float
         The ridges used, of u and v, and of b and c; the second is None without offsets.
-    ridge_path_ : RidgePath or None
+    ridge_search_ : Search or None
         How the ridge was chosen.
     result_ : Result
         The run, with its history.

@@ -71,7 +71,7 @@ class LossPCA(CardMixin, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, 
         start = getattr(self, "model_", None) if self.warm_start else None
         model = fit_watched(self, X, table, chosen, start, fit_components)
         V = model.V[:, model.fixed_columns :]
-        self.model_, self.result_, self.ridge_path_, self.ridge_ = model, model.result, model.path, model.ridge
+        self.model_, self.result_, self.ridge_search_, self.ridge_ = model, model.result, model.path, model.ridge
         self._lengths = np.linalg.norm(V, axis=0).astype(V.dtype)
         self.components_ = np.divide(V, self._lengths, out=np.zeros_like(V), where=self._lengths > 0).T
         self.intercept_ = model.V[:, EFFECTS] + V.dtype.type(model.intercept)
@@ -156,7 +156,7 @@ class LogisticPCA(LossPCA):
         The lower and the upper value.
     ridge_ : float
         The ridge used.
-    ridge_path_ : RidgePath or None
+    ridge_search_ : Search or None
         How the ridge was chosen.
     result_ : Result
         The run, with its history.
@@ -295,7 +295,7 @@ class PoissonPCA(LossPCA):
         is there, they are shortened if that lowers the deviance.
     ridge_ : float
         The ridge used.
-    ridge_path_ : RidgePath or None
+    ridge_search_ : Search or None
         How the ridge was chosen.
     result_ : Result
         The run, with its history.

@@ -84,7 +84,7 @@ class Recommender(ClickSettings, MatrixEstimator):
         Number of components.
     unobserved_, ridge_, item_share_, item_ridge_ : float
         The values used.
-    trials_ : tuple of Trial
+    weight_search_ : Search or None
         How they were chosen: settings, and the NDCG of held-out choices.
     result_ : Result
         The run, with its history.

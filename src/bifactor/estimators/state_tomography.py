@@ -17,11 +17,10 @@ from bifactor.kernels.blas import matmul
 from bifactor.models.completion.fitting import seed_of
 from bifactor.models.tomography.fit import (
     FittedState,
-    RankChoice,
     TomographySettings,
-    choose_rank,
     fit_state,
     misfit_warning,
+    search_rank,
 )
 from bifactor.models.tomography.goodness_of_fit import MisfitWarning
 from bifactor.models.tomography.measurements import (
@@ -76,11 +75,9 @@ class StateTomography(CardMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     n_qubits_, rank_ : int
         n and r.
-    held_out_ : dict
+    rank_search_ : Search or None
         Held-out log-likelihood per shot for each rank that "auto" tried. (For expectation values, minus half the mean
-        of (tr(ρ P) − v)²/σ².) Empty if none was tried.
-    choice_interrupted_ : bool
-        Whether Ctrl-C ended the choice of the rank.
+        of (tr(ρ P) − v)²/σ².) None if the rank was given, or if there are fewer than ten settings or strings.
     factor_ : array, 2ⁿ × r, complex
         U, with ‖U‖_F = 1. Its columns are orthogonal: eigenvectors of ρ times the roots of its eigenvalues, descending.
     eigenvalues_ : array of length r
@@ -199,14 +196,15 @@ class StateTomography(CardMixin, BaseEstimator):  # type: ignore[misc]
             )
         solver = PCG() if self.solver is None else self.solver
         how = TomographySettings(solver, self.max_iter, self.tol, seed_of(self.random_state))
-        choice = choose_rank(data, how) if self.rank == "auto" else RankChoice(int(self.rank), {})
-        state = fit_state(data, choice.rank, how)
-        self.n_qubits_, self.rank_, self.held_out_ = n, choice.rank, choice.held_out
-        self.choice_interrupted_ = choice.interrupted
+        search = search_rank(data, how) if self.rank == "auto" else None
+        rank = d if self.rank == "auto" else int(self.rank)
+        rank = rank if search is None else search.chosen["rank"]
+        state = fit_state(data, rank, how)
+        self.n_qubits_, self.rank_, self.rank_search_ = n, rank, search
         self.factor_, self.eigenvalues_, self.result_ = state.factor, state.eigenvalues, state.result
         self.n_iter_ = state.result.n_iter
         self.goodness_of_fit_ = data.goodness_of_fit(state.factor)
-        if choice.interrupted:
+        if search is not None and search.interrupted:
             said = f"The choice of the rank was interrupted at {self.rank_}."
             warnings.warn(said, ConvergenceWarning, stacklevel=3)
         if not state.result.status.converged:

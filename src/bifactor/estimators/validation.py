@@ -20,6 +20,7 @@ from bifactor.data.store.manifest import MANIFEST
 from bifactor.errors import InputError, KindError
 from bifactor.models.model import Model
 from bifactor.models.recommender.settings import ItemToItem
+from bifactor.running.search import Search
 from bifactor.validation import is_at_least_zero, is_count, pluralize, require_finite
 
 TIMES = (nw.Date, nw.Datetime, nw.Duration, nw.Time)
@@ -268,9 +269,9 @@ class ClickSettings:
         return self.model_.clicks.items
 
     @property
-    def trials_(self) -> Any:
+    def weight_search_(self) -> Search | None:
         assert self.model_.clicks is not None
-        return self.model_.clicks.tried
+        return self.model_.clicks.search
 
 
 def validate_choices(estimator: BaseEstimator, X: Any, weights: Any, reset: bool) -> Observations:

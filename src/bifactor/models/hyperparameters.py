@@ -9,20 +9,21 @@ from typing import NamedTuple
 import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.display.listing import Listing
-from bifactor.display.svg import CARD, line_chart
+from bifactor.data.holes import holes_like
 from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.inits import Given
 from bifactor.losses.base import NUMBERS
 from bifactor.models.completion.offsets import penalty as penalty_of
 from bifactor.models.completion.offsets import root_of
+from bifactor.operators import Entries
 from bifactor.operators.full_table import FullTable
 from bifactor.penalties import Penalty, Ridge
 from bifactor.problems.objective import Objective, Problem
-from bifactor.running.holdout import CellHoldout, Holdout
+from bifactor.running.holdout import Holdout, weights_of
 from bifactor.running.progress import Stage
-from bifactor.running.result import Result, Status
+from bifactor.running.result import Result
+from bifactor.running.search import Search, Trials, require_complete
 from bifactor.running.solve import solve
 from bifactor.solvers import PCG
 from bifactor.solvers.growth import add_columns
@@ -66,6 +67,13 @@ MIN_HOLDOUT_ENTRIES = 40
 """Number of measurements below which none are held out; the ridge is then this fraction of the first:"""
 CONSERVATIVE_RIDGE_SHARE = 0.1
 
+SHAPED_FRACTION = 0.2
+"""The fraction of the entries that are held out in the shape of the holes: errors of a block are alike, so that they
+say less than as many at random."""
+
+SHARES_HELD = 0.05, 0.5
+"""Smallest and largest share of the entries that a mask in the shape of the holes may hold out."""
+
 LEAST = 1e-2
 """The first ridge is at least this per unit of weight if the loss has a link: without a ridge, labels that are all
 equal, and counts that are all 0, drive a fit to infinity."""
@@ -74,43 +82,12 @@ VANISHED = 1e-6
 """Length relative to the longest column below which a column counts as zero."""
 
 
-@dataclass(frozen=True, repr=False)
-class RidgePath(Listing):
-    """Mean held-out loss of each ridge tried, the largest first; 0 stands for none."""
-
-    ridges: Array
-    held_out: Array
-    standard_error: Array
-    """Standard error of the difference to the best."""
-    interrupted: bool = False
-    """Whether Ctrl-C interrupted the choice."""
-
-    _lines = "ridge"
-
-    @property
-    def chosen(self) -> float:
-        return float(self.ridges[int(np.argmin(self.held_out))])
-
-    def _about(self) -> str:
-        return f"{super()._about()} tried, {self.chosen:.4g} chosen"
-
-    def pictures(self) -> list[str]:
-        """The held-out loss over the ridge, as SVG."""
-        shown = self.ridges > 0  # 0 has no place on a logarithmic axis
-        if not shown.any():
-            return []
-        best = int(np.argmin(self.held_out))
-        mark = int(np.count_nonzero(shown[:best])) if shown[best] else None
-        x, y, errors = self.ridges[shown], self.held_out[shown], self.standard_error[shown]
-        return [line_chart(x, y, "ridge", "held-out loss", log_x=True, errors=errors, mark=mark, frame=CARD)]
-
-
 class RankAndRidge(NamedTuple):
     """The rank, the ridge, how it was found, and factors fitted with these to all data except the held-out part."""
 
     rank: int
     ridge: float
-    path: RidgePath | None = None
+    search: Search | None = None
     x: Factors | None = None
     offset_ridge: float | None = None
     """Ridge of the offsets, if it is not that of the components."""
@@ -159,24 +136,25 @@ def select_rank_and_ridge(
     first = largest_ridge(problem, start)
     if not many or first == 0:
         return RankAndRidge(most, CONSERVATIVE_RIDGE_SHARE * first)
+    trials = Trials[float](stage)
     holdout = hold_out(problem, rng)
-    ranks = _ranks(holdout.train, n_components, most, rng, stage)
-    found = _searched(holdout, Family(penalty, start, first), ranks, n_components is None, stage)
-    if isinstance(holdout, Holdout) and problem.kind.fixed_columns and most > 0 and not found.path.interrupted:
-        common, found = found, _with_own_ridge(holdout, found, ranks, stage)
-        found = found if found.path.interrupted else _with_share(holdout, common, found, stage)
-    own = found.offset_ridge if found.path.chosen > 0 else None
-    return RankAndRidge(found.rank, found.path.chosen, found.path, found.x, own)
+    ranks = _ranks(holdout.train, n_components, most, rng, trials)
+    found = _searched(holdout, Family(penalty, start, first), ranks, n_components is None, trials)
+    if isinstance(problem, Problem) and problem.kind.fixed_columns and most > 0:
+        common, found = found, _with_own_ridge(holdout, found, ranks, trials)
+        found = _with_share(holdout, common, found, trials)
+    search = replace(found.search, interrupted=trials.interrupted)
+    ridge, own = search.chosen["ridge"], found.offset_ridge
+    return RankAndRidge(found.rank, ridge, search, found.x, own if ridge > 0 else None)
 
 
 def _ranks(
-    train: Objective, n_components: int | None, most: int, rng: np.random.Generator, stage: Stage | None
+    train: Objective, n_components: int | None, most: int, rng: np.random.Generator, trials: Trials[float]
 ) -> list[int]:
     """The ranks to try, in ascending order."""
     ranks = {most}
     if n_components is None and train.f.data.quadratic:
-        if stage is not None:
-            stage("choosing the rank", 0, 1)
+        trials.announce("choosing the rank", 0, 1)
         few = min(most, _free_rank(train, rng))
         ranks |= {few, max(few, round((few * most) ** 0.5))}
     if n_components is None and isinstance(train.f, FullTable):
@@ -189,75 +167,71 @@ class FamilyOptimum:
     """The best rank and ridge of a family."""
 
     rank: int
-    path: RidgePath
+    search: Search
     x: Factors
     losses: Array
     """Held-out losses."""
     offset_ridge: float | None
 
+    @property
+    def least(self) -> float:
+        """The smallest mean held-out loss."""
+        return float(self.search.score[self.search.index])
+
 
 def _searched(
-    holdout: "Holdout | CellHoldout", family: Family, ranks: list[int], climbing: bool, stage: Stage | None
+    holdout: Holdout, family: Family, ranks: list[int], climbing: bool, trials: Trials[float]
 ) -> FamilyOptimum:
     """The best of the paths of all ranks; of a whole table, until one predicts worse if it is `climbing`.
 
     The paths agree as long as the ridge leaves fewer columns than the smallest rank, so each begins where the previous
     one ran out of columns.
     """
-    walk, beginning, found = RidgePathSearch(holdout, family, stage), PathState(family.start), list[FamilyOptimum]()
+    walk, beginning, found = RidgePathSearch(holdout, family, trials), PathState(family.start), list[FamilyOptimum]()
     if family.offset_ridge is not None:
         losses = holdout.losses(family.start.left, family.start.right)
         beginning = beginning.on(family.start, family.first, losses, holdout.mean(losses))
     for columns in ranks:
-        try:
-            path, beginning, steps = walk.to(columns, beginning)
-        except KeyboardInterrupt:  # after the first path there is already a choice
-            if not found:
-                raise
-            found[-1] = replace(found[-1], path=replace(found[-1].path, interrupted=True))
-            break
+        beginning, steps = walk.to(columns, beginning)
         assert steps.best_x is not None
-        found.append(FamilyOptimum(columns, path, steps.best_x, steps.losses[steps.best], family.offset_ridge))
-        worse = path.held_out.min() > min(one.path.held_out.min() for one in found)
-        if path.interrupted or (worse and climbing and isinstance(holdout, CellHoldout)):
+        search = Search.of_losses("ridge", {"ridge": np.array(steps.ridges)}, steps.losses, holdout)
+        found.append(FamilyOptimum(columns, search, steps.best_x, steps.losses[steps.best], family.offset_ridge))
+        worse = found[-1].least > min(one.least for one in found)
+        if trials.interrupted or (worse and climbing and isinstance(holdout.problem.f, FullTable)):
             break
-    best = min(found, key=lambda one: float(one.path.held_out.min()))
-    return replace(best, path=replace(best.path, interrupted=any(one.path.interrupted for one in found)))
+    return min(found, key=lambda one: one.least)
 
 
-def _with_own_ridge(holdout: Holdout, found: FamilyOptimum, ranks: list[int], stage: Stage | None) -> FamilyOptimum:
+def _with_own_ridge(holdout: Holdout, found: FamilyOptimum, ranks: list[int], trials: Trials[float]) -> FamilyOptimum:
     """`found`, with one ridge for all, or the best fit with a ridge of offsets if that is clearly better.
 
     Also if `found` is not clearly better than offsets alone, which are the simplest fit.
     """
-    try:
-        family = _offsets_alone(holdout, stage)
-        own = _searched(holdout, family, ranks, False, stage)
-    except KeyboardInterrupt:
-        return replace(found, path=replace(found.path, interrupted=True))
+    own, alone = None, found.losses
+    with trials:
+        if not trials.interrupted:
+            family = _offsets_alone(holdout, trials)
+            alone = holdout.losses(family.start.left, family.start.right)
+            own = _searched(holdout, family, ranks, False, trials)
+    if own is None or not (
+        _is_clear(holdout, found.losses - own.losses) or not _is_clear(holdout, alone - found.losses)
+    ):
+        return found
+    return replace(own, rank=0) if own.search.index == 0 else own
 
-    alone = holdout.losses(family.start.left, family.start.right)
-    if _is_clear(holdout, found.losses - own.losses) or not _is_clear(holdout, alone - found.losses):
-        return replace(own, rank=0) if own.path.chosen == own.path.ridges[0] else own
-    return replace(found, path=replace(found.path, interrupted=own.path.interrupted))
 
-
-def _with_share(holdout: Holdout, common: FamilyOptimum, best: FamilyOptimum, stage: Stage | None) -> FamilyOptimum:
+def _with_share(holdout: Holdout, common: FamilyOptimum, best: FamilyOptimum, trials: Trials[float]) -> FamilyOptimum:
     """`best`, or the fit with one ridge for all, with a share of it for the offsets, if that is clearly better."""
-    ridge, x = common.path.chosen, common.x
-    try:
-        for k, share in enumerate(SHARES if ridge > 0 else ()):
-            if stage is not None:
-                stage("choosing the ridge of the offsets", k, len(SHARES))
-            result = _fitted(holdout.train.penalized(penalty_of(ridge, share * ridge)), x, common.rank)
-            if result.status is Status.INTERRUPTED:
-                raise KeyboardInterrupt
+    ridge, x = float(common.search.chosen["ridge"]), common.x
+    with trials:
+        for k, share in enumerate(SHARES if ridge > 0 and not trials.interrupted else ()):
+            trials.announce("choosing the ridge of the offsets", k, len(SHARES))
+            train = holdout.train.penalized(penalty_of(ridge, share * ridge))
+            result = require_complete(_fitted(train, x, common.rank))
             x = without_vanished(holdout.train.kind.pair(result.U, result.V))
             losses = holdout.losses(result.U, result.V)
             if _is_clear(holdout, best.losses - losses):
                 best = replace(common, x=x, losses=losses, offset_ridge=share * ridge)
-    except KeyboardInterrupt:
-        return replace(best, path=replace(best.path, interrupted=True))
     return best
 
 
@@ -265,16 +239,13 @@ def _is_clear(holdout: Holdout, gain: Array) -> bool:
     return holdout.mean(gain) > CLEAR * holdout.standard_error(gain)
 
 
-def _offsets_alone(holdout: Holdout, stage: Stage | None) -> Family:
+def _offsets_alone(holdout: Holdout, trials: Trials[float]) -> Family:
     """Penalties with the ridge of the offsets that predicts best if there are no components."""
     train, ridges, fits, means = holdout.train, list[float](), [holdout.problem.zero(0)], list[float]()
     ridge = HEAVIEST * root_of(train) ** 2 * _mean_weight(train)
     while len(means) < MOST_OFFSET_RIDGES and (not means or len(means) - 1 - int(np.argmin(means)) < PATIENCE):
-        if stage is not None:
-            stage("choosing the ridge of the offsets", len(means), MOST_OFFSET_RIDGES)
-        result = _fitted(train.penalized(Ridge(ridge)), fits[-1], 0)
-        if result.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
+        trials.announce("choosing the ridge of the offsets", len(means), MOST_OFFSET_RIDGES)
+        result = require_complete(_fitted(train.penalized(Ridge(ridge)), fits[-1], 0))
         ridges.append(ridge)
         fits.append(train.kind.pair(result.U, result.V))
         means.append(holdout.mean(holdout.losses(result.U, result.V)))
@@ -284,17 +255,24 @@ def _offsets_alone(holdout: Holdout, stage: Stage | None) -> Family:
     return Family(partial(penalty_of, offset_ridge=ridges[best]), x, largest_ridge(holdout.problem, x), ridges[best])
 
 
-def hold_out(problem: Objective, rng: np.random.Generator) -> Holdout | CellHoldout:
-    """Hold out a tenth of the known entries."""
-    if isinstance(problem.f, FullTable):
-        return CellHoldout(problem, rng)
-    assert isinstance(problem, Problem)
-    return Holdout(problem, rng)
+def hold_out(problem: Objective, rng: np.random.Generator) -> Holdout:
+    """Hold out a tenth of the known entries at random, or a fifth in the shape of the holes if they have one."""
+    if isinstance(problem, Problem) and isinstance(problem.operator, Entries):
+        cells, known = problem.operator, weights_of(problem) > 0
+        mask = holes_like(cells.rows[known], cells.cols[known], cells.shape, SHAPED_FRACTION, rng)
+        if mask is not None:
+            held = known & mask(cells.rows, cells.cols)
+            if SHARES_HELD[0] <= np.sum(held) / np.sum(known) <= SHARES_HELD[1]:
+                return Holdout.of_measurements(problem, held)
+    return Holdout.at_random(problem, rng)
 
 
 def _free_rank(problem: Objective, rng: np.random.Generator) -> int:
     """Number of columns, without fixed ones, that `solve(rank="auto")` chooses without a ridge."""
-    return solve(problem, "auto", rng=rng, max_iter=0).rank - problem.kind.fixed_columns
+    result = solve(problem, "auto", rng=rng, max_iter=0)
+    if result.rank_search is not None and result.rank_search.interrupted:  # a rank without a ridge is no choice yet
+        raise KeyboardInterrupt
+    return result.rank - problem.kind.fixed_columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,46 +300,38 @@ class PathState:
 class RidgePathSearch:
     """Path from a ridge at which X is 0 to smaller ones; fits start from the last, until predictions get worse."""
 
-    holdout: Holdout | CellHoldout
+    holdout: Holdout
     family: Family
-    stage: Stage | None
+    trials: Trials[float]
 
-    def to(self, columns: int, beginning: PathState) -> tuple[RidgePath, PathState, PathState]:
-        """The path with this many columns, the point where it separates from one with more, and its fits.
+    def to(self, columns: int, beginning: PathState) -> tuple[PathState, PathState]:
+        """The point where the path with this many columns separates from one with more, and its fits.
 
         That point is before all columns are in use; `beginning` is that point of a path with fewer columns.
         """
         train, steps = self.holdout.train, beginning
-        free, interrupted = columns + train.kind.fixed_columns, False
-        while not (interrupted or self._over(steps)):
-            self._tell(columns, steps)
-            ridge = (steps.ridges[-1] if steps.ridges else self.family.first) * self.factor
-            try:
-                result = _fitted(train.penalized(self.family.penalty(ridge)), steps.x, columns)
-            except KeyboardInterrupt:  # between fits; during a fit it is a status
-                if not steps.means:
-                    raise
-                interrupted = True
-                break
-            x = without_vanished(train.kind.pair(result.U, result.V))
-            steps = self._scored(steps, x, ridge, result)
-            beginning = steps if x.width < free and len(beginning.means) == len(steps.means) - 1 else beginning
-            interrupted = result.status is Status.INTERRUPTED
-        if not interrupted and steps.ridges[-1] < LIGHTEST * self.family.first and train.f.data.quadratic:
-            exact = solve(train, columns, rng=0)  # such data may be exact
-            steps = self._scored(steps, steps.x, 0.0, exact)
-        errors = [self.holdout.standard_error(one - steps.losses[steps.best]) for one in steps.losses]
-        path = RidgePath(np.array(steps.ridges), np.array(steps.means), np.array(errors), interrupted)
-        return path, beginning, steps
+        free = columns + train.kind.fixed_columns
+        with self.trials:
+            while not self._over(steps):
+                self.trials.announce(self._stage(columns), len(steps.means), LONGEST)
+                ridge = (steps.ridges[-1] if steps.ridges else self.family.first) * self.factor
+                result = require_complete(_fitted(train.penalized(self.family.penalty(ridge)), steps.x, columns))
+                x = without_vanished(train.kind.pair(result.U, result.V))
+                steps = self._scored(steps, x, ridge, result)
+                if x.width < free and len(beginning.means) == len(steps.means) - 1:
+                    beginning = steps
+            if steps.ridges[-1] < LIGHTEST * self.family.first and train.f.data.quadratic:
+                exact = require_complete(solve(train, columns, rng=0))  # such data may be exact
+                steps = self._scored(steps, steps.x, 0.0, exact)
+        return beginning, steps
 
-    def _tell(self, columns: int, steps: PathState) -> None:
-        if self.stage is not None:
-            self.stage(f"choosing the ridge, at most {pluralize(columns, 'component')}", len(steps.means), LONGEST)
+    def _stage(self, columns: int) -> str:
+        return f"choosing the ridge, at most {pluralize(columns, 'component')}"
 
     def _over(self, steps: PathState) -> bool:
         if not steps.means:
             return False
-        if isinstance(self.holdout, CellHoldout) and self._worse(steps):
+        if isinstance(self.holdout.problem.f, FullTable) and self._worse(steps):
             return True
         return len(steps.means) - 1 - steps.best >= PATIENCE or steps.ridges[-1] < LIGHTEST * self.family.first
 
@@ -372,11 +342,13 @@ class RidgePathSearch:
 
     @property
     def factor(self) -> float:
-        return TABLE_FACTOR if isinstance(self.holdout, CellHoldout) else FACTOR
+        return TABLE_FACTOR if isinstance(self.holdout.problem.f, FullTable) else FACTOR
 
     def _scored(self, steps: PathState, x: Factors, ridge: float, result: Result) -> PathState:
         losses = self.holdout.losses(result.U, result.V)
-        return steps.on(x, ridge, losses, self.holdout.mean(losses))
+        steps = steps.on(x, ridge, losses, self.holdout.mean(losses))
+        self.trials.tried.append(ridge)
+        return steps
 
 
 def _fitted(problem: Objective, x: Factors, columns: int) -> Result:

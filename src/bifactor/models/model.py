@@ -14,13 +14,13 @@ from bifactor.losses import Loss, Shifted
 from bifactor.models.completion.clipping import Range
 from bifactor.models.completion.noise_selection import NoiseChoice
 from bifactor.models.fold_in import fold_in
-from bifactor.models.hyperparameters import RidgePath
 from bifactor.models.recommender.settings import ImplicitFeedback
 from bifactor.models.side_information import SideInformation
 from bifactor.operators import Entries
 from bifactor.operators.all_cells import all_cells
 from bifactor.problems.objective import Problem
 from bifactor.running.result import Figures, Result, run_card
+from bifactor.running.search import Search
 from bifactor.solvers.variational.posterior import Gaussians, Posterior
 from bifactor.validation import pluralize
 
@@ -94,7 +94,7 @@ class Model:
     U: Array
     V: Array
     result: Result
-    path: RidgePath | None = None
+    path: Search | None = None
     """How the ridge was chosen."""
     posterior: Posterior | None = None
     choice: NoiseChoice | None = None

@@ -15,6 +15,7 @@ from bifactor.metrics import triplets
 from bifactor.models.completion.clipping import stored_range
 from bifactor.models.fit import Fit
 from bifactor.models.model import Model
+from bifactor.running.search import Search
 
 PACKAGES = ("bifactor", "numpy", "scipy", "numba", "scikit-learn", "safetensors")
 
@@ -86,7 +87,6 @@ def about_noise(model: Model) -> dict[str, Any] | None:
     posterior, choice = model.posterior, model.choice
     if posterior is None:
         return None
-    tried = [] if choice is None else zip(choice.candidates, choice.held_out, choice.standard_error, strict=True)
     return {
         "model": posterior.noise_model.name,
         "words": posterior.noise_model.words,
@@ -94,32 +94,42 @@ def about_noise(model: Model) -> dict[str, Any] | None:
         "degrees": posterior.noise_model.degrees,
         "living": int(np.count_nonzero(posterior.active_components(model.fixed_columns))),
         "evidence": -model.result.objective,
-        "tried": [
-            {
-                "noise": one.solver.noise,
-                "prior": one.solver.prior,
-                "implicit": one.solver.implicit,
-                "features": one.features,
-                "chosen": choice is not None and one == choice.chosen,
-                "held_out": float(held),
-                "standard_error": float(se),
-            }
-            for one, held, se in tried
-        ],
+        "tried": [] if choice is None else _about_noises(choice.search),
     }
+
+
+def _about_noises(search: Search) -> list[dict[str, Any]]:
+    names = ("noise", "prior", "implicit", "features")
+    return [
+        {
+            **{name: search[name][k].item() for name in names},
+            "chosen": k == search.index,
+            "held_out": float(search.score[k]),
+            "standard_error": float(search["standard_error"][k]),
+        }
+        for k in range(search.score.size)
+    ]
 
 
 def about_path(model: Model) -> dict[str, Any] | None:
     """How the ridge was chosen."""
     if model.path is None:
         return None
-    path = model.path
+    search = model.path
     return {
-        "ridges": path.ridges.tolist(),
-        "held_out": path.held_out.tolist(),
-        "standard_error": path.standard_error.tolist(),
-        "chosen": path.chosen,
+        "ridges": search["ridge"].tolist(),
+        "held_out": search.score.tolist(),
+        "standard_error": search["standard_error"].tolist(),
+        "chosen": search.chosen["ridge"],
     }
+
+
+def about_trials(search: Search | None) -> list[dict[str, Any]]:
+    """How the weights of clicks were chosen."""
+    if search is None:
+        return []
+    columns = {"ndcg" if name == "score" else name: column.tolist() for name, column in search.columns().items()}
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
 def about_machine() -> dict[str, Any]:

@@ -1,5 +1,9 @@
 """Held-out measurements, which show how well a fit predicts."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Self
+
 import numpy as np
 
 from bifactor.arrays import Array, to_device_of, to_numpy
@@ -18,10 +22,65 @@ MOST_CELLS = 1_000_000
 """The largest number of cells of a table that are held out."""
 
 
-class HeldOutStatistics:
-    """Statistics of held-out measurements, with their weights."""
+@dataclass(frozen=True, eq=False)
+class Holdout:
+    """A problem without some of its measurements, and these."""
 
+    problem: Objective
+    train: Objective
+    """The problem with weight 0 for the measurements held out."""
     weights: Array
+    """Weights of the measurements held out."""
+    losses: Callable[[Array, Array], Array]
+    """ℓ at every measurement held out, from U and V."""
+
+    @classmethod
+    def at_random(cls, problem: Objective, rng: np.random.Generator) -> Self:
+        """Hold out a tenth of the measurements, or of the cells of a table, but at most `MOST_CELLS` of these."""
+        if isinstance(problem.f, FullTable):
+            m, n = problem.shape
+            drawn = np.unique(rng.integers(0, m * n, min(int(FRACTION * m * n) + 1, MOST_CELLS)))
+            return cls.of_cells(problem, *np.divmod(drawn, n))
+        assert isinstance(problem, Problem)
+        index = np.arange(problem.y.shape[0]) if problem.weights is None else np.flatnonzero(weights_of(problem) > 0)
+        count = int(FRACTION * index.size)
+        if count < FEWEST:
+            raise InputError(
+                f"{pluralize(index.size, 'measurement')}: too few to hold some out. Pass a rank, not rank='auto'."
+            )
+        held = np.zeros(int(problem.y.shape[0]), bool)
+        held[rng.choice(index, count, replace=False)] = True
+        return cls.of_measurements(problem, held)
+
+    @classmethod
+    def of_measurements(cls, problem: Problem, held: Array) -> Self:
+        """Hold out the measurements where a mask is True."""
+        weights = weights_of(problem)
+        train = problem.reweighted(to_device_of(np.where(held, 0.0, weights), problem.f.like))
+
+        def losses(U: Array, V: Array) -> Array:
+            return to_numpy(problem.f.fit.losses(problem.operator.forward(U, V)))[held]
+
+        return cls(problem, train, weights[held].astype(np.float64), losses)
+
+    @classmethod
+    def of_cells(cls, problem: Objective, rows: Array, cols: Array) -> Self:
+        """Hold out those of some cells of a table that are known."""
+        table = problem.f
+        assert isinstance(table, FullTable)
+        y, weights = table.sheet.at(rows, cols)
+        known = weights > 0
+        if not known.any():
+            m, n = table.shape
+            raise InputError(f"Too few of the {m}×{n} cells are known to hold some out. Pass ridge.")
+        rows, cols, y = rows[known], cols[known], y[known]
+        operator = Entries(rows, cols, table.shape)
+
+        def losses(U: Array, V: Array) -> Array:
+            z = operator.forward(U, V) + table.offset[rows]
+            return table.loss.value(z, y.astype(z.dtype))
+
+        return cls(problem, problem.with_f(table.without(rows, cols)), weights[known], losses)
 
     def mean(self, losses: Array) -> float:
         return float(np.average(losses, weights=self.weights))
@@ -33,90 +92,6 @@ class HeldOutStatistics:
         return float(spread * np.sum(w**2) ** 0.5 / np.sum(w))
 
 
-class Holdout(HeldOutStatistics):
-    """A problem without a tenth of its measurements, and that tenth.
-
-    Attributes
-    ----------
-    train : Problem
-        The problem with weight 0 for the measurements held out.
-    """
-
-    def __init__(self, problem: Problem, rng: np.random.Generator):
-        size = int(problem.y.shape[0])
-        weights = np.ones(size) if problem.weights is None else to_numpy(problem.weights)
-        usable = weights > 0
-        index = np.flatnonzero(usable)
-        count = int(FRACTION * index.size)
-        if count < FEWEST:
-            raise InputError(
-                f"{pluralize(index.size, 'measurement')}: too few to hold some out. Pass a rank, not rank='auto'."
-            )
-        self.problem = problem
-        self.held = np.zeros(size, bool)
-        self.held[rng.choice(index, count, replace=False)] = True
-        self.train = problem.reweighted(to_device_of(np.where(self.held, 0.0, weights), problem.f.like))
-        self.weights = weights[self.held].astype(np.float64)
-
-    def losses(self, U: Array, V: Array) -> Array:
-        """ℓ at every measurement held out."""
-        return to_numpy(self.problem.f.fit.losses(self.problem.operator.forward(U, V)))[self.held]
-
-
-class LineHoldout:
-    """A problem of entries without those of a tenth of the rows and of a tenth of the columns, and these.
-
-    Attributes
-    ----------
-    train : Problem
-        The problem with weight 0 for the entries held out.
-    """
-
-    def __init__(self, problem: Problem, rng: np.random.Generator):
-        operator = problem.operator
-        assert isinstance(operator, Entries)
-        places = operator.rows, operator.cols
-        weights = np.ones(problem.y.size) if problem.weights is None else to_numpy(problem.weights)
-        self.hidden = []
-        for side in places:
-            seen = np.unique(side[weights > 0])
-            chosen = rng.choice(seen, int(FRACTION * seen.size), replace=False)
-            self.hidden.append(np.isin(side, chosen) & (weights > 0))
-        left = np.where(self.hidden[0] | self.hidden[1], 0.0, weights)
-        self.leaves_some = bool(np.any(left > 0))
-        self.train = problem.reweighted(to_device_of(left, problem.f.like))
-        self.places, self.y, self.weights = places, to_numpy(problem.y), weights.astype(np.float64)
-
-    def of(self, side: int) -> Array:
-        """The entries of rows (side 0) or columns (1) held out, in columns, or rows, that are not."""
-        return np.flatnonzero(self.hidden[side] & ~self.hidden[1 - side])
-
-
-class CellHoldout(HeldOutStatistics):
-    """A problem without a tenth of the cells of its table, or `MOST_CELLS` if that is less, and these cells.
-
-    Attributes
-    ----------
-    train : Objective
-        The problem with weight 0 for the cells held out.
-    """
-
-    def __init__(self, problem: Objective, rng: np.random.Generator):
-        table = problem.f
-        assert isinstance(table, FullTable)
-        m, n = table.shape
-        drawn = np.unique(rng.integers(0, m * n, min(int(FRACTION * m * n) + 1, MOST_CELLS)))
-        self.places = np.divmod(drawn, n)
-        self.y, self.weights = table.sheet.at(*self.places)
-        counts = self.weights > 0
-        if not counts.any():
-            raise InputError(f"Too few of the {m}×{n} cells are known to hold some out. Pass ridge.")
-        self.places = self.places[0][counts], self.places[1][counts]
-        self.y, self.weights = self.y[counts], self.weights[counts]
-        self.operator, self.table = Entries(*self.places, table.shape), table
-        self.train = problem.with_f(table.without(*self.places))
-
-    def losses(self, U: Array, V: Array) -> Array:
-        """ℓ at every cell held out."""
-        z = self.operator.forward(U, V) + self.table.offset[self.places[0]]
-        return self.table.loss.value(z, self.y.astype(z.dtype))
+def weights_of(problem: Problem) -> Array:
+    """The weights of all measurements."""
+    return np.ones(int(problem.y.shape[0])) if problem.weights is None else to_numpy(problem.weights)

@@ -8,7 +8,8 @@ from bifactor.arrays import Array
 from bifactor.inits import Given, Spectral
 from bifactor.problems.objective import Problem
 from bifactor.running.holdout import Holdout
-from bifactor.running.result import RankPath, Result
+from bifactor.running.result import Result
+from bifactor.running.search import Search, Trials, rank_search, require_complete
 from bifactor.solvers.growth import add_columns
 
 PATIENCE = 3
@@ -21,7 +22,7 @@ Fit = Callable[[Problem, Given], Result]
 """A short fit from a start."""
 
 
-def rank_path(problem: Problem, rng: np.random.Generator, fit: Fit, stop: Callable[[], bool]) -> RankPath:
+def select_rank(problem: Problem, rng: np.random.Generator, fit: Fit, stop: Callable[[], bool]) -> Search:
     """Rank continuation on nine tenths of the measurements, column by column, until the rest is predicted no better.
 
     Parameters
@@ -29,30 +30,30 @@ def rank_path(problem: Problem, rng: np.random.Generator, fit: Fit, stop: Callab
     stop : callable
         Called before each rank after the first; True ends the path there.
     """
-    holdout = Holdout(problem, rng)
+    holdout = Holdout.at_random(problem, rng)
     train = holdout.train
+    assert isinstance(train, Problem)
     zero, extra = train.zero(), problem.kind.fixed_columns
     nothing = train.f.data.value(zero)
     x = Spectral()(train, 1, rng)
-    ranks: list[int] = []
-    fitted: list[float] = []
-    losses: list[Array] = []
-    while True:
-        result = fit(train, Given(x.left, x.right))
-        x = train.kind.pair(result.U, result.V)
-        value = train.f.data.value(x)
-        ranks.append(x.width - extra)
-        fitted.append(value / train.f.fit.total)
-        losses.append(holdout.losses(x.left, x.right))
-        best = int(np.argmin([holdout.mean(one) for one in losses]))
-        if len(ranks) - best > PATIENCE or _explained(train, value, nothing) or ranks[-1] == min(train.shape) or stop():
-            break
-        x = add_columns(train, x, 1)
-        if x.width == ranks[-1] + extra:
-            break
-    means = np.array([holdout.mean(one) for one in losses])
-    errors = [holdout.standard_error(one - losses[int(np.argmin(means))]) for one in losses]
-    return RankPath(np.array(ranks), np.array(fitted), means, np.array(errors))
+    trials = Trials[tuple[int, float, Array]]()  # ranks, losses at what is fitted, and at what is held out
+    with trials:
+        while True:
+            result = require_complete(fit(train, Given(x.left, x.right)))
+            x = train.kind.pair(result.U, result.V)
+            rank, value = x.width - extra, train.f.data.value(x)
+            trials.tried.append((rank, value / train.f.fit.total, holdout.losses(x.left, x.right)))
+            best = int(np.argmin([holdout.mean(losses) for *_, losses in trials.tried]))
+            late = len(trials.tried) - best > PATIENCE or stop()
+            if late or _explained(train, value, nothing) or rank == min(train.shape):
+                break
+            x = add_columns(train, x, 1)
+            if x.width == rank + extra:
+                break
+    ranks, fitted, each = zip(*trials.tried, strict=True)
+    table = Search.of_losses("rank", {"rank": np.array(ranks)}, each, holdout)
+    assert table.standard_error is not None
+    return rank_search(table["rank"], np.array(fitted), table.score, table.standard_error, trials.interrupted)
 
 
 def _explained(problem: Problem, value: float, zero: float) -> bool:

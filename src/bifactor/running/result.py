@@ -23,6 +23,7 @@ from bifactor.problems.objective import Objective
 from bifactor.running import files
 from bifactor.running.certificate import Certificate, certify
 from bifactor.running.files import sweep
+from bifactor.running.search import Search, rank_search
 from bifactor.solvers.variational.posterior import Posterior
 from bifactor.validation import is_count, pluralize
 
@@ -45,8 +46,8 @@ def status_line(status: "Status") -> str:
 def result_card(result: "Result") -> str:
     """The status, sizes and charts of a result."""
     m, n = result.shape
-    path = () if result.rank_path is None else (rank_chart(result.rank_path),)
-    return run_card("Result", f"{m:,}×{n:,} of rank {result.rank}", result, more_charts=path)
+    charts = () if result.rank_search is None else result.rank_search.pictures()
+    return run_card("Result", f"{m:,}×{n:,} of rank {result.rank}", result, more_charts=charts)
 
 
 def run_card(
@@ -84,47 +85,8 @@ def spectrum_chart(U: Array, V: Array) -> str:
     return bar_chart(values, "component", "singular value", CARD)
 
 
-def rank_chart(path: "RankPath") -> str:
-    """The held-out loss against the rank, with the choice circled."""
-    chosen = int(np.flatnonzero(path.rank == path.chosen)[0])
-    names = ("rank", "held-out loss")
-    return line_chart(path.rank, path.held_out, *names, whole_x=True, errors=path.error, mark=chosen, frame=CARD)
-
-
-# The held-out loss as a function of the rank.
-
-
-@dataclass(frozen=True, repr=False)
-class RankPath(Listing):
-    """Mean losses per measurement for each rank tried, from rank 1 on.
-
-    `train` is the mean over the measurements that were fitted, `held_out` over those that were not. `error` is the
-    standard error of the difference between `held_out` and its value at the best rank. It is computed from the
-    differences of each measurement, so that measurements that are hard to predict at every rank do not increase it.
-    """
-
-    rank: Array
-    train: Array
-    held_out: Array
-    error: Array
-
-    _lines = "rank"
-
-    @property
-    def chosen(self) -> int:
-        """The smallest rank whose held-out loss is within one standard error of the best."""
-        within = self.held_out - np.min(self.held_out) <= self.error
-        return int(self.rank[np.flatnonzero(within)[0]])
-
-    def _about(self) -> str:
-        return f"{super()._about()} tried, {self.chosen} chosen"
-
-    def pictures(self) -> list[str]:
-        """A chart of the held-out loss against the rank, as SVG."""
-        return [rank_chart(self)]
-
-
-_PATH = "rank_path:"
+_SEARCH, _COLUMNS = "rank_path:", ("rank", "train", "held_out", "error")
+"""Names of the arrays of a search in files."""
 
 PRECISIONS = (np.float32, np.float64, np.complex64, np.complex128)
 """The dtypes of factors."""
@@ -204,7 +166,7 @@ class Result:
     objective: float
     history: History
     solver: str
-    rank_path: RankPath | None = None
+    rank_search: Search | None = None
     """How the rank was chosen, if it was `"auto"`."""
     problem: Objective | None = field(default=None, repr=False)
     """The problem that was solved; not written to files."""
@@ -303,8 +265,10 @@ class Result:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the result to one safetensors file, atomically. An existing file is replaced; links are followed."""
         arrays = {"U": to_numpy(self.U), "V": to_numpy(self.V), **asdict(self.history)}
-        if self.rank_path is not None:
-            arrays |= {_PATH + name: array for name, array in asdict(self.rank_path).items()}
+        if self.rank_search is not None:
+            found = self.rank_search
+            columns = found["rank"], found["train"], found.score, found["standard_error"]
+            arrays |= {_SEARCH + name: array for name, array in zip(_COLUMNS, columns, strict=True)}
         metadata = {
             "status": self.status.name,
             "n_iter": self.n_iter,
@@ -344,9 +308,19 @@ def _restored(arrays: dict[str, Array], metadata: dict[str, Any]) -> Result:
     if type(objective) not in (int, float) or not abs(objective) <= sys.float_info.max:
         raise ValueError(f"the objective is {str(objective)[:40]!r}")
     history = History(**{part.name: _vector(arrays, part.name, n_iter + 1) for part in fields(History)})
-    ranks = {name.removeprefix(_PATH): array for name, array in arrays.items() if name.startswith(_PATH)}
-    path = RankPath(**{name: _vector(arrays, _PATH + name, ranks["rank"].size) for name in ranks}) if ranks else None
-    return Result(U, V, Status[status], n_iter, float(objective), history, solver, path)
+    search = _restored_search(arrays)
+    return Result(U, V, Status[status], n_iter, float(objective), history, solver, search)
+
+
+def _restored_search(arrays: dict[str, Array]) -> Search | None:
+    names = {name.removeprefix(_SEARCH) for name in arrays if name.startswith(_SEARCH)}
+    if not names:
+        return None
+    if names != {*_COLUMNS}:
+        raise ValueError(f"the ranks that were tried have {', '.join(sorted(names))}")
+    size = arrays[_SEARCH + "rank"].size
+    rank, train, held_out, error = (_vector(arrays, _SEARCH + name, size) for name in _COLUMNS)
+    return rank_search(rank, train, held_out, error)
 
 
 def _vector(arrays: dict[str, Array], name: str, size: int) -> Array:

@@ -22,10 +22,11 @@ from bifactor.problems.objective import Objective, Problem
 from bifactor.problems.state import State
 from bifactor.running.checkpoint import Checkpoint
 from bifactor.running.progress import progress_bar
-from bifactor.running.rank_selection import rank_path
+from bifactor.running.rank_selection import select_rank
 from bifactor.running.record import RunRecord
 from bifactor.running.recovery import WorkerRecovery
-from bifactor.running.result import RankPath, Result, Status
+from bifactor.running.result import Result, Status
+from bifactor.running.search import Search
 from bifactor.running.stopping import Stopping, gradient_is_small
 from bifactor.solvers import PCG, Solver
 from bifactor.solvers.default import default_solver
@@ -63,8 +64,9 @@ def solve(
     rank : int or "auto"
         The number of columns of the factors, from 1 to min(m, n); 0 fits offsets and other fixed columns alone. "auto"
         increases the rank while a held-out tenth of the measurements is predicted better, takes the smallest rank
-        within one standard error of the best (`Result.rank_path`), and then fits all measurements. A callback, a
-        checkpoint and a progress bar apply to that last fit only; Ctrl-C before it raises `KeyboardInterrupt`.
+        within one standard error of the best (`Result.rank_search`), and then fits all measurements. A callback, a
+        checkpoint and a progress bar apply to that last fit only. Ctrl-C before it ends the search, if a rank has been
+        tried, without a checkpoint; otherwise it raises `KeyboardInterrupt`.
     solver : Solver, optional
         By default PCG. If entries are observed and there is neither a penalty nor an `init`, it is combined with rank
         continuation and, if entries are scarce, a race against ridge homotopy. With the default solver, the answer is
@@ -102,10 +104,11 @@ def solve(
     stopping = Stopping(max_iter, tol, gradient_tol, objective_tol, time_limit)
     problem = Objective(problem) if isinstance(problem, Bound) else problem
     columns = _check(problem, rank, solver, init, callback)
-    path = None
+    search = None
     if columns is None:
-        path = _path(problem, solver, generator(rng), started, time_limit)
-        columns = path.chosen
+        search = _search_rank(problem, solver, generator(rng), started, time_limit)
+        columns = int(search.chosen["rank"])
+        checkpoint = None if search.interrupted else checkpoint  # another search may choose another rank
     chosen = solver if solver is not None else PCG() if init is not None else default_solver(problem, columns)
     first = chosen.start if init is None else init
     name, source = describe(chosen), generator(rng)
@@ -123,7 +126,7 @@ def solve(
         def finished(status: Status) -> Result:
             found = secured.retry(run, lambda: run.result(status, name, chosen.current(problem, run.state), columns))
             posterior = secured.retry(run, lambda: chosen.posterior(problem, run.state))
-            found = replace(found, rank_path=path, posterior=posterior)
+            found = replace(found, rank_search=search, posterior=posterior)
             return found.balanced() if solver is None else found
 
         try:
@@ -260,21 +263,18 @@ def _check_scale(problem: Objective) -> None:
         )
 
 
-def _path(
+def _search_rank(
     problem: Objective, solver: Solver | None, rng: np.random.Generator, started: float, time_limit: float | None
-) -> RankPath:
+) -> Search:
     """The held-out losses of increasing ranks, from short fits with the solver."""
     inner = PCG() if solver is None else solver
 
     def fit(train: Problem, start: Given) -> Result:
         rank = start.U.shape[1] - train.kind.fixed_columns
-        result = solve(train, rank, inner, start, 0, max_iter=60, tol=1e-4, objective_tol=1e-2)
-        if result.status is Status.INTERRUPTED:  # there is no fit of all measurements to return yet
-            raise KeyboardInterrupt
-        return result
+        return solve(train, rank, inner, start, 0, max_iter=60, tol=1e-4, objective_tol=1e-2)
 
     def late() -> bool:
         return time_limit is not None and time.perf_counter() - started > time_limit / 2
 
     assert isinstance(problem, Problem)  # see _check
-    return rank_path(problem, rng, fit, late)
+    return select_rank(problem, rng, fit, late)

@@ -37,13 +37,11 @@ from bifactor.models.completion.offsets import (
 from bifactor.models.hyperparameters import (
     CONSERVATIVE_RIDGE_SHARE,
     MIN_HOLDOUT_ENTRIES,
-    RidgePath,
     largest_ridge,
     select_rank_and_ridge,
     without_vanished,
 )
 from bifactor.models.model import OFFSETS, Model
-from bifactor.models.recommender.settings import ImplicitFeedback
 from bifactor.models.side_information import ScaledFeatures
 from bifactor.operators.entries import SymbolicEntries
 from bifactor.penalties import Ridge
@@ -51,6 +49,7 @@ from bifactor.problems.objective import Objective, Problem, objective_of
 from bifactor.problems.state import State
 from bifactor.running.progress import Stage, choice_bar
 from bifactor.running.result import Result, Status
+from bifactor.running.search import Search
 from bifactor.running.solve import Callback, solve
 from bifactor.solvers import PCG, Refitted, Solver, Variational
 from bifactor.solvers.variational.noise import NOISES, NoiseName, noise_named
@@ -177,7 +176,7 @@ def _with_ridge(
     found = _select_ridge(data, problem, intercept, settings, scale)
     if found.fitted:
         problem = problem.with_fitted(found.fitted)
-    settings = after_choice(settings, found.path)
+    settings = after_search(settings, found.search)
     init = warm_start(start, problem, found.rank, sides)
     result = run_with_ridge(problem, found.rank, found.ridge, found.offset_ridge, init, settings)
     x = unscale_fixed_columns(problem.kind.pair(to_numpy(result.U), to_numpy(result.V)))
@@ -185,7 +184,7 @@ def _with_ridge(
     fixed = OFFSETS if settings.offsets else (0, 0)
     loss = without_intercept(_loss_of(result)) if settings.fits_loss else settings.loss
     own = found.offset_ridge / root_of(problem) ** 2 if settings.offsets else None
-    return Model(loss, intercept, fixed, found.ridge, U, V, result, found.path, side=side, offset_ridge=own)
+    return Model(loss, intercept, fixed, found.ridge, U, V, result, found.search, side=side, offset_ridge=own)
 
 
 class RidgeChoice(NamedTuple):
@@ -195,7 +194,7 @@ class RidgeChoice(NamedTuple):
     ridge: float
     offset_ridge: float
     """On the scale of the components."""
-    path: RidgePath | None = None
+    search: Search | None = None
     fitted: tuple[float, ...] = ()
     """Parameters of a loss to begin with."""
 
@@ -225,9 +224,10 @@ def _select_ridge(
     with settings.choosing as stage:
         found = select_rank_and_ridge(part, settings.n_components, settings.ridge, rng, stage=stage)
     factor = 1.0 if some is data else _spread(*data.counts()) / _spread(*some.counts())
-    path = None if found.path is None else replace(found.path, ridges=found.path.ridges * factor)
-    ridge = found.ridge * factor
-    return RidgeChoice(found.rank, ridge, _offset_ridge(settings, ridge, found.offset_ridge, scale), path, fitted)
+    ridge, search = found.ridge * factor, found.search
+    if search is not None:
+        search = replace(search, settings={"ridge": search["ridge"] * factor})
+    return RidgeChoice(found.rank, ridge, _offset_ridge(settings, ridge, found.offset_ridge, scale), search, fitted)
 
 
 def _offset_ridge(settings: CompletionSettings, ridge: float, own: float | None, scale: float) -> float:
@@ -298,15 +298,12 @@ def _given(result: Result) -> Given:
     return Given(result.U, result.V)
 
 
-def after_choice(
-    settings: CompletionSettings, choice: NoiseChoice | RidgePath | ImplicitFeedback | None
-) -> CompletionSettings:
-    """Settings for the fit after a choice; without the checkpoint if that was interrupted.
+def after_search(settings: CompletionSettings, search: Search | None) -> CompletionSettings:
+    """Settings for the fit after a search; without the checkpoint if that was interrupted.
 
     If it is not interrupted the next time, the choice may be another one, whose run could not be resumed.
     """
-    interrupted = choice is not None and choice.interrupted
-    return replace(settings, checkpoint=None) if interrupted else settings
+    return replace(settings, checkpoint=None) if search is not None and search.interrupted else settings
 
 
 def _quiet(settings: CompletionSettings) -> CompletionSettings:
@@ -317,8 +314,9 @@ def _with_posterior(
     data: Dataset, problem: Objective, intercept: float, settings: CompletionSettings, start: Model | None
 ) -> Model:
     best, choice = select_noise_settings(data, settings, intercept)
+    after = after_search(settings, None if choice is None else choice.search)
     solver = best.with_features(data.features)
-    result = run_posterior(problem, best, solver, warm_start(start, problem, best.rank), after_choice(settings, choice))
+    result = run_posterior(problem, best, solver, warm_start(start, problem, best.rank), after)
     fixed = OFFSETS if settings.offsets else (0, 0)
     assert result.posterior is not None
     posterior = result.posterior

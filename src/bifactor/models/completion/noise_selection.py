@@ -5,16 +5,19 @@ largest error of all.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from bifactor.arrays import Array
+from bifactor.arrays import Array, to_numpy
+from bifactor.models.hyperparameters import hold_out
+from bifactor.operators import Entries
 from bifactor.problems.objective import Problem
 from bifactor.problems.state import State
-from bifactor.running.holdout import Holdout, LineHoldout
+from bifactor.running.holdout import FRACTION, Holdout, weights_of
 from bifactor.running.progress import Stage
-from bifactor.running.result import Result, Status
+from bifactor.running.result import Result
+from bifactor.running.search import Search, Trials, require_complete
 from bifactor.running.solve import solve
 from bifactor.solvers import Variational
 from bifactor.solvers.variational.noise import NoiseName
@@ -49,17 +52,12 @@ Features = tuple[Any, Any]
 
 @dataclass(frozen=True)
 class NoiseChoice:
-    """Mean held-out loss of each candidate, half the mean squared error."""
+    """What was chosen, and the held-out losses of all candidates, half the mean squared error."""
 
-    candidates: tuple["Candidate", ...]
-    held_out: Array
-    standard_error: Array
-    """Standard error of the difference to the best."""
+    search: Search
     chosen: "Candidate"
     """The best; with features unless they are clearly worse, and with the pattern of entries if that is clearly better.
     """
-    interrupted: bool = False
-    """Whether Ctrl-C interrupted the choice."""
     blind: tuple[bool, bool] = NO_SIDES
     """Whether rows, and columns, without entries are predicted without their features: all entries of a tenth of the
     rows and of the columns were predicted better without them."""
@@ -120,87 +118,114 @@ def select_noise_model(
     `keep` is set. With `implicit`, the better of the two is fitted with the pattern of entries too.
     """
     told = any(one is not None for one in features)
-    trials = Trials(Holdout(problem, rng), features, stage, len(tried) + (told and not keep) + implicit)
-    going = all(trials.scored(replace(one, features=told)) for one in tried)
-    best = int(np.argmin(trials.means))
-    for more in [Candidate.without_features] * (told and not keep) + [Candidate.with_pattern] * implicit:
-        count = len(trials.losses)
-        going = going and trials.scored(more(trials.candidates[best]))
-        best = count if len(trials.losses) > count and trials.gain(best) > CLEAR else best
-    chosen = trials.candidates[best]
-    found = NO_SIDES
-    if chosen.features and not keep and going:
-        if stage is not None:
-            stage("judging the features by whole rows and columns", 0, 1)
-        try:
-            found, going = harmful_features(LineHoldout(problem, rng), chosen, features)
-        except KeyboardInterrupt:  # between fits; during a fit it is a status
-            going = False
-    return replace(trials.choice(chosen, not going), blind=found)
+    most = len(tried) + (told and not keep) + implicit
+    contest = NoiseContest(hold_out(problem, rng), features, Trials[NoiseTrial](stage), most)
+    trials, blind = contest.trials, NO_SIDES
+    with trials:
+        for one in tried:
+            contest.enter(replace(one, features=told))
+        contest.chosen = int(np.argmin(contest.means))
+        for more in [Candidate.without_features] * (told and not keep) + [Candidate.with_pattern] * implicit:
+            contest.enter(more(trials.tried[contest.chosen].candidate))
+            if contest.gain() > CLEAR:
+                contest.chosen = len(trials.tried) - 1
+        best = trials.tried[contest.chosen].candidate
+        if best.features and not keep:
+            trials.announce("judging the features by whole rows and columns", 0, 1)
+            blind = harmful_features(problem, lines_held_out(problem, rng), best, features)
+    return contest.choice(blind)
 
 
-def harmful_features(lines: LineHoldout, chosen: Candidate, features: Features) -> tuple[tuple[bool, bool], bool]:
-    """Whether rows, and columns, held out as a whole are predicted better without their features; False if interrupted.
+def lines_held_out(problem: Problem, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Masks of the entries of a tenth of the rows, and of a tenth of the columns."""
+    operator, known = problem.operator, weights_of(problem) > 0
+    assert isinstance(operator, Entries)
+    hidden = []
+    for side in (operator.rows, operator.cols):
+        seen = np.unique(side[known])
+        hidden.append(np.isin(side, rng.choice(seen, int(FRACTION * seen.size), replace=False)) & known)
+    return hidden[0], hidden[1]
 
-    If no entries are left to be fitted to, features are used.
+
+def harmful_features(
+    problem: Problem, hidden: tuple[Array, Array], chosen: Candidate, features: Features
+) -> tuple[bool, bool]:
+    """Whether rows, and columns, held out as a whole are predicted better without their features.
+
+    `hidden` are masks of their entries. If no entries are left to be fitted to, features are used.
     """
-    if not lines.leaves_some:
-        return NO_SIDES, True
-    columns = min(chosen.rank, COLUMNS, *lines.train.shape)
+    operator, weights = problem.operator, weights_of(problem).astype(np.float64)
+    assert isinstance(operator, Entries)
+    places, y = (operator.rows, operator.cols), to_numpy(problem.y)
+    if not np.any(weights[~(hidden[0] | hidden[1])] > 0):
+        return NO_SIDES
+    train = Holdout.of_measurements(problem, hidden[0] | hidden[1]).train
+    columns = min(chosen.rank, COLUMNS, *train.shape)
     most = SWEEPS if chosen.sweeps is None else chosen.sweeps
-    result = solve(lines.train, columns, chosen.with_features(features), rng=0, max_iter=most)
+    result = require_complete(solve(train, columns, chosen.with_features(features), rng=0, max_iter=most))
     posterior = result.posterior
     assert posterior is not None
     found = []
     for side, own in enumerate((posterior.rows, posterior.cols)):
-        other, held = (posterior.cols, posterior.rows)[side], lines.of(side)
-        i, j = (lines.places[k][held] for k in (side, 1 - side))
+        other, held = (posterior.cols, posterior.rows)[side], hidden[side] & ~hidden[1 - side]
+        i, j = (places[k][held] for k in (side, 1 - side))
         without = replace(own, blind=True).before(own.means, None).means
         losses = [
-            float(lines.weights[held] @ (lines.y[held] - np.einsum("tk,tk->t", U[i], other.means[j])) ** 2)
+            float(weights[held] @ (y[held] - np.einsum("tk,tk->t", U[i], other.means[j])) ** 2)
             for U in (own.means, without)
         ]
         found.append(features[side] is not None and losses[1] < losses[0])
-    return (found[0], found[1]), result.status is not Status.INTERRUPTED
+    return found[0], found[1]
 
 
-class Trials:
-    """Candidates fitted without some entries, and their losses on them."""
+class NoiseTrial(NamedTuple):
+    """A candidate, as it was fitted, and its losses at held-out entries."""
 
-    def __init__(self, holdout: Holdout, features: Features, stage: Stage | None, most: int):
-        self.holdout, self.features, self.stage, self.most = holdout, features, stage, most
-        self.candidates: list[Candidate] = []
-        self.losses: list[Array] = []
+    candidate: Candidate
+    losses: Array
+
+
+@dataclass(eq=False)
+class NoiseContest:
+    """Candidates fitted without some entries, and the one that is best so far."""
+
+    holdout: Holdout
+    features: Features
+    trials: Trials[NoiseTrial]
+    most: int
+    chosen: int | None = None
+    """The index of the candidate that was chosen, after a comparison; None for the one with the smallest loss."""
 
     @property
     def means(self) -> list[float]:
-        return [self.holdout.mean(part) for part in self.losses]
+        return [self.holdout.mean(entry.losses) for entry in self.trials.tried]
 
-    def scored(self, one: Candidate) -> bool:
-        """Fit another candidate; False if Ctrl-C interrupted it."""
-        if self.stage is not None:
-            self.stage("choosing the noise", len(self.losses), self.most)
+    def enter(self, one: Candidate) -> None:
+        """Fit another candidate."""
+        self.trials.announce("choosing the noise", len(self.trials.tried), self.most)
         watch = EarlyStopping(self.holdout, min(self.means, default=np.inf), one.features)
-        try:
-            result = _fitted(watch, one.with_features(self.features), one.rank)
-        except KeyboardInterrupt:  # between fits; during a fit it is a status
-            if not self.losses:
-                raise
-            return False
+        result = require_complete(_fitted(watch, one.with_features(self.features), one.rank))
         losses, sweeps = watch.ended(result)
-        self.candidates.append(replace(one, sweeps=sweeps))
-        self.losses.append(losses)
-        return result.status is not Status.INTERRUPTED
+        self.trials.tried.append(NoiseTrial(replace(one, sweeps=sweeps), losses))
 
-    def gain(self, k: int) -> float:
-        """Number of standard errors by which the last candidate is better than number k."""
-        apart = self.losses[k] - self.losses[-1]
+    def gain(self) -> float:
+        """Number of standard errors by which the last candidate is better than the chosen one."""
+        assert self.chosen is not None
+        apart = self.trials.tried[self.chosen].losses - self.trials.tried[-1].losses
         return self.holdout.mean(apart) / max(self.holdout.standard_error(apart), 1e-300)
 
-    def choice(self, chosen: Candidate, interrupted: bool) -> NoiseChoice:
-        means, best = self.means, self.losses[int(np.argmin(self.means))]
-        errors = [self.holdout.standard_error(part - best) for part in self.losses]
-        return NoiseChoice(tuple(self.candidates), np.array(means), np.array(errors), chosen, interrupted)
+    def choice(self, blind: tuple[bool, bool]) -> NoiseChoice:
+        every, losses = zip(*self.trials.tried, strict=True)
+        columns = {
+            "noise": np.array([one.solver.noise for one in every]),
+            "prior": np.array([one.solver.prior for one in every]),
+            "rank": np.array([one.rank for one in every]),
+            "implicit": np.array([one.solver.implicit for one in every]),
+            "features": np.array([one.features for one in every]),
+        }
+        over = self.trials.interrupted
+        search = Search.of_losses("noise", columns, losses, self.holdout, index=self.chosen, interrupted=over)
+        return NoiseChoice(search, every[search.index], blind)
 
 
 class EarlyStopping:

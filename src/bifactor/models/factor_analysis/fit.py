@@ -23,6 +23,7 @@ from bifactor.models.factor_analysis.updates import (
     start,
     update_columns,
 )
+from bifactor.running.search import Search, Trials
 from bifactor.validation import is_at_least_zero, is_count, require_rank, require_seed
 
 LARGEST_RANK = 30
@@ -162,7 +163,7 @@ SEARCHED = 2000
 """Largest number of rows used, chosen at random."""
 
 
-def best_rank(Y: Any, *, seed: int = 0, **settings: Any) -> int:
+def search_rank(Y: Any, *, seed: int = 0, **settings: Any) -> Search:
     """The number of components with the largest bound of the evidence, up to 30.
 
     The bound increases with the number and then decreases, so it is enough to compare neighbours. `settings` are those
@@ -170,17 +171,21 @@ def best_rank(Y: Any, *, seed: int = 0, **settings: Any) -> int:
     """
     if len(Y) > SEARCHED:
         Y = Y[np.sort(np.random.default_rng(seed).choice(len(Y), SEARCHED, replace=False))]
-    bounds: dict[int, float] = {}
+    trials, bounds = Trials[int](), dict[int, float]()
 
-    def rises(rank: int) -> bool:
-        for r in (rank, rank + 1):
-            if r not in bounds:
-                bounds[r] = fit_factors(Y, r, **settings).bound
-        return bounds[rank + 1] > bounds[rank]
+    def evidence(rank: int) -> float:
+        if rank not in bounds:
+            bounds[rank] = fit_factors(Y, rank, **settings).bound
+            trials.tried.append(rank)
+        return bounds[rank]
 
     known = ~np.isnan(Y)
     low, high = 0, max(0, min(LARGEST_RANK, *(int(np.count_nonzero(known.any(axis=k))) - 1 for k in (0, 1))))
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (middle + 1, high) if rises(middle) else (low, middle)
-    return low
+    with trials:
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (middle + 1, high) if evidence(middle) < evidence(middle + 1) else (low, middle)
+        evidence(low)
+    ranks, best = sorted(bounds), max(bounds, key=bounds.__getitem__) if trials.interrupted else low
+    scores, over = np.array([bounds[rank] for rank in ranks]), trials.interrupted
+    return Search("rank", {"rank": np.array(ranks)}, scores, ranks.index(best), None, over, "evidence")

@@ -7,7 +7,7 @@ import numpy as np
 from bifactor.arrays import to_numpy
 from bifactor.data import Dataset
 from bifactor.errors import InputError
-from bifactor.models.completion.fitting import CompletionSettings, after_choice, run, warm_start
+from bifactor.models.completion.fitting import CompletionSettings, after_search, run, warm_start
 from bifactor.models.model import Model
 from bifactor.models.recommender.hyperparameters import MAX_TRIAL_ENTRIES, Hyperparameters, search_hyperparameters
 from bifactor.models.recommender.item_to_item import Cooccurrence, with_items
@@ -30,16 +30,16 @@ def fit_clicks(data: Dataset, settings: CompletionSettings, start: Model | None,
     most = data.size if data.in_memory else MAX_TRIAL_ENTRIES
     rng = np.random.default_rng(settings.seed)
     with settings.choosing as stage:
-        found = search_hyperparameters(lambda: data.subsample(most, rng, side=0), replace(settings, stage=stage), given)
-    best = found.best
+        watched = replace(settings, stage=stage)
+        best, search = search_hyperparameters(lambda: data.subsample(most, rng, side=0), watched, given)
     rank = min(*data.shape, settings.n_components or 0)
     sides = ScaledFeatures(data, weights=ridge_weights(data, best.unobserved))
-    clicks = ImplicitFeedback(best.unobserved, tuple(found.tried), found.interrupted)
+    clicks = ImplicitFeedback(best.unobserved, search)
     if not sides.none:
         clicks = replace(clicks, known=data.seen_items().known(data.shape[1]))
     problem = clicks_problem(data, clicks, best.ridge, sides, settings.executor)
     init = warm_start(None if start is None else start.without_item_scores(), problem, rank, sides)
-    result = run(problem, rank, settings.solver, init, after_choice(settings, clicks))
+    result = run(problem, rank, settings.solver, init, after_search(settings, search))
     result = result if data.in_memory else replace(result, problem=None)
     U, V, side = sides.add_features(problem.kind.pair(to_numpy(result.U), to_numpy(result.V)))
     model = Model(settings.loss, 0.0, (0, 0), best.ridge, U, V, result, clicks=clicks, side=side)

@@ -1,7 +1,7 @@
 """Choice of the settings of a model of clicks by the ranking of held-out positives of held-out users."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from scipy import sparse
@@ -13,10 +13,10 @@ from bifactor.models.completion.fitting import CompletionSettings, run
 from bifactor.models.model import Model
 from bifactor.models.recommender.item_to_item import Cooccurrence, with_items
 from bifactor.models.recommender.model import ColdUserRecommender, clicks_problem
-from bifactor.models.recommender.settings import ImplicitFeedback, Trial
+from bifactor.models.recommender.settings import ImplicitFeedback
 from bifactor.models.recommender.weights import chosen_entries
 from bifactor.ranking import Split, by_user, evaluate
-from bifactor.running.result import Status
+from bifactor.running.search import Search, Trials, require_complete
 
 Pair = tuple[float, float]
 Fixed = tuple[float | None, float | None]
@@ -78,91 +78,106 @@ class Hyperparameters:
         return items and None not in (self.unobserved, self.ridge)
 
 
-@dataclass
-class SearchResult:
-    """The settings that rank best, all settings tried, and whether the choice was interrupted from the keyboard."""
+@dataclass(frozen=True)
+class Trial:
+    """Settings of a model of clicks, and how well it ranked held-out choices."""
 
-    best: Trial
-    tried: list[Trial]
-    interrupted: bool = False
+    unobserved: float
+    ridge: float
+    item_share: float
+    item_ridge: float
+    ndcg: float
+    users: int
+    """Number of held-out users; first guesses are evaluated with some of them."""
 
 
 def search_hyperparameters(
     data: Callable[[], Observations], settings: CompletionSettings, given: Hyperparameters
-) -> SearchResult:
-    """Choose settings with held-out users; use the default ones if there are too few users.
+) -> tuple[Trial, Search | None]:
+    """Choose settings with held-out users; use the default ones, without a search, if there are too few users.
 
     A weight that is to be chosen is relative to the mean weight of choices, so that their unit does not matter.
     """
-    found, unit, splits = SearchResult(_usual(given), []), 1.0, list[Split]()
+    unit, splits = 1.0, list[Split]()
     if not given.complete:
         choices = data()
         if given.unobserved is None and choices.weights is not None:
             unit = float(np.mean(choices.weights, dtype=np.float64))
         splits = list(_splits(choices, settings.seed, unit))
+    best, search = _default_trial(given), None
     if splits:
-        try:
-            _choose(found, [_Fold(split, settings) for split in splits], settings, given)
-        except KeyboardInterrupt:
-            if not found.tried:
-                raise
-            found.interrupted = True
-    tried = [replace(trial, unobserved=unit * trial.unobserved) for trial in found.tried]
-    return replace(found, best=replace(found.best, unobserved=unit * found.best.unobserved), tried=tried)
+        contest = _WeightContest([_Fold(split, settings) for split in splits], best, Trials[Trial](settings.stage))
+        with contest.trials:
+            contest.choose_weights(given)
+            if given.item_share != 0:
+                contest.choose_items(given)
+        best, search = contest.best, contest.search(unit)
+    return replace(best, unobserved=unit * best.unobserved), search
 
 
-def _choose(found: SearchResult, folds: list["_Fold"], settings: CompletionSettings, given: Hyperparameters) -> None:
-    """Choose weights, roughly with one fold, then with all, and then item-to-item scores to add to them."""
-    starts: tuple[Pair, ...] = STARTS
-    for used, step in ((folds[:1], STEPS[0]), (folds, STEPS[1])):
-        seen = len(found.tried)
-        like = replace(found.best, item_share=0.0, item_ridge=0.0, users=_users(used))
+@dataclass
+class _WeightContest:
+    """Settings tried on some folds, and the best so far."""
 
-        def note(pair: Pair, ndcg: float, like: Trial = like, first: int = seen) -> None:
-            found.tried.append(replace(like, unobserved=pair[0], ridge=pair[1], ndcg=ndcg))
-            found.best = max(found.tried[first:], key=_ndcg)
-            _tell(settings, "choosing weights", len(found.tried), first + MOST)
+    folds: list["_Fold"]
+    best: Trial
+    trials: Trials[Trial]
 
-        _tell(settings, "choosing weights", seen, seen + MOST)
-        search = _Search(used, _Fold.ndcg, (given.unobserved, given.ridge), (LEAST, LARGEST), MOST, note)
-        starts = (search.best(starts, step),)
-    if given.item_share != 0:
-        _choose_items(found, folds, settings, given)
+    def choose_weights(self, given: Hyperparameters) -> None:
+        """Choose weights, roughly with one fold, then with all."""
+        starts: tuple[Pair, ...] = STARTS
+        for used, step in ((self.folds[:1], STEPS[0]), (self.folds, STEPS[1])):
+            first = len(self.trials.tried)
+            like = replace(self.best, item_share=0.0, item_ridge=0.0, users=_users(used))
 
+            def note(pair: Pair, ndcg: float, like: Trial = like, first: int = first) -> None:
+                self._add(replace(like, unobserved=pair[0], ridge=pair[1], ndcg=ndcg), first)
+                self._announce("choosing weights", len(self.trials.tried), first + MOST)
 
-def _choose_items(
-    found: SearchResult, folds: list["_Fold"], settings: CompletionSettings, given: Hyperparameters
-) -> None:
-    best, seen, share = found.best, len(found.tried), given.item_share
-    _tell(settings, "choosing item-to-item scores", 0, ITEM_MOST)
-    alone = replace(best, ndcg=float(np.mean([fold.hold(best.unobserved, best.ridge) for fold in folds])))
-    first = seen if share is None else seen + 1  # no item-to-item scores is a choice, unless a share is given
-    found.tried.append(alone)
+            self._announce("choosing weights", first, first + MOST)
+            search = _PairSearch(used, _Fold.ndcg, (given.unobserved, given.ridge), (LEAST, LARGEST), MOST, note)
+            starts = (search.best(starts, step),)
 
-    def note(pair: Pair, ndcg: float) -> None:
-        odds, ridge = pair
-        found.tried.append(replace(alone, item_share=odds / (1 + odds), item_ridge=ridge, ndcg=ndcg))
-        found.best = max(found.tried[first:], key=_ndcg)
-        _tell(settings, "choosing item-to-item scores", len(found.tried) - seen - 1, ITEM_MOST)
+    def choose_items(self, given: Hyperparameters) -> None:
+        """Choose item-to-item scores to add."""
+        best, seen, share = self.best, len(self.trials.tried), given.item_share
+        self._announce("choosing item-to-item scores", 0, ITEM_MOST)
+        alone = replace(best, ndcg=float(np.mean([fold.hold(best.unobserved, best.ridge) for fold in self.folds])))
+        first = seen if share is None else seen + 1  # no item-to-item scores is a choice, unless a share is given
+        self.trials.tried.append(alone)
 
-    fixed = None if share is None else share / (1 - share), given.item_ridge
-    _Search(folds, _Fold.mixed, fixed, (ITEM_LEAST, ITEM_LARGEST), ITEM_MOST, note).best(ITEM_STARTS, ITEM_STEP)
+        def note(pair: Pair, ndcg: float) -> None:
+            odds, ridge = pair
+            self._add(replace(alone, item_share=odds / (1 + odds), item_ridge=ridge, ndcg=ndcg), first)
+            self._announce("choosing item-to-item scores", len(self.trials.tried) - seen - 1, ITEM_MOST)
 
+        fixed = None if share is None else share / (1 - share), given.item_ridge
+        search = _PairSearch(self.folds, _Fold.mixed, fixed, (ITEM_LEAST, ITEM_LARGEST), ITEM_MOST, note)
+        search.best(ITEM_STARTS, ITEM_STEP)
 
-def _tell(settings: CompletionSettings, what: str, count: int, most: int) -> None:
-    if settings.stage is not None:
-        settings.stage(what, count, most + LAST)
+    def search(self, unit: float) -> Search:
+        """All settings tried, with weights in this unit."""
+        tried = self.trials.tried
+        columns = {part.name: np.array([getattr(one, part.name) for one in tried]) for part in fields(Trial)}
+        columns["unobserved"] = unit * columns["unobserved"]
+        score, users = columns.pop("ndcg"), columns.pop("users")
+        index, over, measure = tried.index(self.best), self.trials.interrupted, f"NDCG@{RANKING_DEPTH}"
+        return Search("weights", columns, score, index, None, over, measure, {"users": users})
 
+    def _add(self, trial: Trial, first: int) -> None:
+        """Add a trial; the best is one of those from `first` on."""
+        self.trials.tried.append(trial)
+        self.best = max(self.trials.tried[first:], key=lambda one: one.ndcg)
 
-def _ndcg(trial: Trial) -> float:
-    return trial.ndcg
+    def _announce(self, what: str, count: int, most: int) -> None:
+        self.trials.announce(what, count, most + LAST)
 
 
 def _users(folds: list["_Fold"]) -> int:
     return sum(int(np.count_nonzero(np.diff(fold.split.test.indptr))) for fold in folds)
 
 
-def _usual(given: Hyperparameters) -> Trial:
+def _default_trial(given: Hyperparameters) -> Trial:
     """The given settings, and defaults for the others."""
     share = given.item_share
     if share is None:
@@ -221,9 +236,7 @@ class _Fold:
 
     def _model(self, unobserved: float, ridge: float) -> Model:
         problem = clicks_problem(self.data, ImplicitFeedback(unobserved), ridge)
-        result = run(problem, self.rank, None, self.last, self.settings)
-        if result.status is Status.INTERRUPTED:  # an interrupted fit is not a trial
-            raise KeyboardInterrupt
+        result = require_complete(run(problem, self.rank, None, self.last, self.settings))
         self.last = Given(result.U, result.V)
         return Model(
             self.settings.loss, 0.0, (0, 0), ridge, result.U, result.V, result, clicks=ImplicitFeedback(unobserved)
@@ -235,7 +248,7 @@ class _Fold:
         ]
 
 
-class _Search:
+class _PairSearch:
     """Search over pairs of numbers by the mean score of some folds; given numbers are fixed."""
 
     def __init__(

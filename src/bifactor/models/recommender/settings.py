@@ -1,4 +1,4 @@
-"""Settings of a model of clicks, and how they were chosen."""
+"""Settings of a model of clicks."""
 
 from dataclasses import dataclass, replace
 
@@ -7,19 +7,7 @@ from scipy import sparse
 
 from bifactor.arrays import Array
 from bifactor.data import Observations
-
-
-@dataclass(frozen=True)
-class Trial:
-    """Settings of a model of clicks, and how well it ranked held-out choices."""
-
-    unobserved: float
-    ridge: float
-    item_share: float
-    item_ridge: float
-    ndcg: float
-    users: int
-    """Number of held-out users; first guesses are evaluated with some of them."""
+from bifactor.running.search import Search
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +38,8 @@ class ImplicitFeedback:
 
     unobserved: float
     """The weight of all entries, w₀."""
-    tried: tuple[Trial, ...] = ()
-    """How it was chosen."""
-    interrupted: bool = False
-    """Whether the choice was interrupted from the keyboard."""
+    search: Search | None = None
+    """How it was chosen; None if it was given, or if there were too few data."""
     items: ItemToItem | None = None
     known: tuple[Array, Array] | None = None
     """Masks of the rows and columns with choices; None for all. Entries of others have no weight."""

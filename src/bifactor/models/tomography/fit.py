@@ -14,6 +14,7 @@ from bifactor.models.tomography.goodness_of_fit import GoodnessOfFit
 from bifactor.models.tomography.measurements import Counts, Measurements, NearState
 from bifactor.running import files
 from bifactor.running.result import Result, Status
+from bifactor.running.search import Search, Trials, require_complete
 from bifactor.running.solve import solve
 from bifactor.solvers import Solver
 
@@ -58,15 +59,6 @@ class FittedState:
         files.write_atomically(require_npz(path), blob.getvalue())
 
 
-@dataclass(frozen=True)
-class RankChoice:
-    """A rank, the held-out log-likelihood of each rank tried, and whether Ctrl-C interrupted the choice."""
-
-    rank: int
-    held_out: dict[int, float]
-    interrupted: bool = False
-
-
 def fit_state(data: Measurements, rank: int, how: TomographySettings) -> FittedState:
     """The state of rank ≤ r that best explains the data."""
     rng = np.random.default_rng(how.seed)
@@ -76,31 +68,33 @@ def fit_state(data: Measurements, rank: int, how: TomographySettings) -> FittedS
     return FittedState(vectors * (sizes / np.linalg.norm(sizes)), result)
 
 
-def choose_rank(data: Measurements, how: TomographySettings) -> RankChoice:
+def search_rank(data: Measurements, how: TomographySettings) -> Search | None:
     """The lowest of the ranks 1, 2, 4, … that predicts held-out data as well as the best of them.
 
     A fifth of the settings or strings is held out at a time. "As well" means up to one standard error of the
     difference, setting by setting. No higher ranks are tried once such a rank explains its training data: for a very
     mixed state, predictions may get worse with the rank before they get better. With fewer than ten settings or
-    strings, it is the full rank.
+    strings, there is no search.
     """
-    full, size = 2**data.n_qubits, len(data.labels)
+    size = len(data.labels)
     if size < 2 * FOLDS:
-        return RankChoice(full, {})
+        return None
     folds = np.array_split(np.random.default_rng(how.seed).permutation(size), FOLDS)
-    told: dict[int, Prediction] = {}
-    best, interrupted = full, False
-    for rank in (2**k for k in range(data.n_qubits + 1)):
-        found = predict_held_out(data, rank, folds, replace(how, tol=max(how.tol, LOOSE)))
-        interrupted = found is None
-        if found is None:
-            break
-        told[rank] = found
-        best = _as_good_as_the_best(told)
-        if best < rank and told[best].explained:
-            break
-    held_out = {rank: float(one.values.sum() / data.total) for rank, one in told.items()}
-    return RankChoice(best, held_out, interrupted)
+    trials, loose = Trials[Prediction](), replace(how, tol=max(how.tol, LOOSE))
+    with trials:
+        for k in range(data.n_qubits + 1):
+            trials.tried.append(predict_held_out(data, 2**k, folds, loose))
+            index = _as_good_as_the_best(trials.tried)
+            if index < k and trials.tried[index].explained:
+                break
+    values = [one.values for one in trials.tried]
+    sums = np.array([each.sum() for each in values])
+    best = values[int(np.argmax(sums))]
+    with np.errstate(invalid="ignore"):  # infinite ones have no difference
+        errors = np.array([_standard_error(best - each) for each in values]) / data.total
+    ranks = {"rank": 2 ** np.arange(len(values))}
+    index, over = _as_good_as_the_best(trials.tried), trials.interrupted
+    return Search("rank", ranks, sums / data.total, index, errors, over, "held-out log-likelihood")
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,36 +105,36 @@ class Prediction:
     explained: bool
 
 
-def predict_held_out(
-    data: Measurements, rank: int, folds: Sequence[Array], how: TomographySettings
-) -> Prediction | None:
-    """Predictions by fits of one rank, each to all but one of the folds; None after Ctrl-C."""
+def predict_held_out(data: Measurements, rank: int, folds: Sequence[Array], how: TomographySettings) -> Prediction:
+    """Predictions by fits of one rank, each to all but one of the folds."""
     values, explained = np.zeros(len(data.labels)), True
     for held in folds:
         rest = data.part(np.setdiff1d(np.arange(values.size), held))
         state = fit_state(rest, rank, how)
-        if state.result.status is Status.INTERRUPTED:
-            return None
+        require_complete(state.result)
         values[held] = data.part(held).log_likelihoods(state.factor)
         fit = rest.goodness_of_fit(state.factor)
         explained = explained and fit is not None and fit.explained
     return Prediction(values, explained)
 
 
-def _as_good_as_the_best(told: dict[int, Prediction]) -> int:
-    """The lowest rank that predicts and explains as well as the best, up to one standard error of the difference."""
-    best = max(told, key=lambda rank: told[rank].values.sum())
-    for rank, one in told.items():
-        if rank == best:
-            break
-        less = told[best].values - one.values
+def _as_good_as_the_best(tried: Sequence[Prediction]) -> int:
+    """The first that predicts and explains as well as the best, up to one standard error of the difference."""
+    best = int(np.argmax([one.values.sum() for one in tried]))
+    for k, one in enumerate(tried[:best]):
+        less = tried[best].values - one.values
         if (
             np.all(np.isfinite(less))
-            and less.sum() <= np.std(less, ddof=1) * np.sqrt(less.size)
-            and (one.explained or not told[best].explained)
+            and less.sum() <= _standard_error(less)
+            and (one.explained or not tried[best].explained)
         ):
-            return rank
+            return k
     return best
+
+
+def _standard_error(differences: Array) -> float:
+    """The standard error of their sum."""
+    return float(np.std(differences, ddof=1) * np.sqrt(differences.size))
 
 
 def misfit_warning(state: FittedState, data: Measurements, how: TomographySettings, bit_order: str) -> str | None:
