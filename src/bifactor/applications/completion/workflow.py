@@ -15,6 +15,7 @@ from bifactor.applications.base import (
     holdout_mask,
     in_memory,
     is_of_clicks,
+    names_columns,
     noted_warnings,
     open_fit,
     open_new_entries,
@@ -136,7 +137,7 @@ def complete(
         require_values(source, implicit)
     # The columns apply to both files.
     same = {**columns, "wide": columns.get("wide") if source.is_wide else False}
-    tests = None if test is None else open_source(test, watch, **({} if isinstance(test, Dataset) else same))
+    tests = None if test is None else open_source(test, watch, **(same if names_columns(test) else {}))
     clock.read()
     entries, classes, notes = encode_entries(source, settings)
     with running_on(executor, workers) as where, watch.after_fit() as rest:
