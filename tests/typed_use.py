@@ -58,3 +58,9 @@ def ranked(model: bf.MatrixCompletion, split: bf.ranking.Split) -> Numbers:
 
 def precise(ids: NDArray[np.int64], rows: NDArray[np.int64], cols: NDArray[np.int64]) -> Numbers:
     return bf.ranking.precision(ids, (rows, cols), 5)
+
+
+def workflows(ratings: str) -> tuple[Numbers, bf.completion.CompletedMatrix]:
+    completed = bf.completion.complete(ratings, holdout=0.1)
+    lists = bf.recommender.recommend(completed, ["ann"], 5)
+    return lists.rows, completed

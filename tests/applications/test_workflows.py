@@ -167,6 +167,10 @@ def test_values_are_evaluated_and_predicted_as_by_the_commands(folder, fits):
     np.testing.assert_array_equal(again.values, [one["prediction"] for one in told])
     np.testing.assert_array_equal(again.std, predictions.std)
     assert pd.DataFrame(again.frame()).shape == (len(again), 5)
+    estimator = bf.MatrixCompletion(2, noise="one", random_state=0).fit_long("ratings.csv")
+    store = bf.data.partition("test.csv", "blocks")
+    for pairs in (store, "blocks", bf.data.read("test.csv")):
+        assert len(bf.completion.predict(estimator, pairs)) == len(again)
 
 
 # Clicks
@@ -232,7 +236,8 @@ def test_inpaint_is_the_command(folder):
     assert timeless(filled.card) == timeless(told)
     assert (folder / "a.png").read_bytes() == (folder / "b.png").read_bytes()
     assert (folder / "c.png").read_bytes() == (folder / "d.png").read_bytes()
-    pixels, known = np.asarray(Image.open("photo.png")), np.asarray(Image.open("mask.png")) > 127
+    with Image.open("photo.png") as photo, Image.open("mask.png") as mask:
+        pixels, known = np.asarray(photo), np.asarray(mask) > 127
     of_array = bf.pictures.inpaint(pixels, mask=known)
     np.testing.assert_array_equal(of_array.pixels, filled.pixels)
     assert of_array.scores == {}
@@ -244,9 +249,9 @@ def test_tomography_is_the_command(folder):
     told = answer("tomography", "counts.csv", "--rank", 1, "--target", "singlet", "-o", "a.npz")
     found = bf.tomography.tomography("counts.csv", rank=1, target="singlet", output="b.npz")
     assert timeless(found.card) == timeless(told)
-    one, other = np.load("a.npz"), np.load("b.npz")
-    np.testing.assert_array_equal(one["rho"], other["rho"])
-    np.testing.assert_array_equal(found.density_matrix, other["rho"])
+    with np.load("a.npz") as one, np.load("b.npz") as other:
+        np.testing.assert_array_equal(one["rho"], other["rho"])
+        np.testing.assert_array_equal(found.density_matrix, other["rho"])
     counts = pd.read_csv("counts.csv", index_col=0)
     mapping = {name: {f"{k:02b}": int(n) for k, n in enumerate(row)} for name, *row in counts.itertuples()}
     again = bf.tomography.tomography(mapping, rank=1, target="singlet")

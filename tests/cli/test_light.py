@@ -53,3 +53,12 @@ def test_importing_the_library_imports_nothing():
     script = "import sys, bifactor; print([m for m in ('numpy', 'scipy', 'sklearn', 'numba') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_workflows_are_imported_without_scikit_learn_and_numba():
+    script = "import sys, bifactor as bf\n"
+    script += "rooms = bf.completion, bf.recommender, bf.imputation, bf.pictures, bf.tomography\n"
+    script += "names = [getattr(room, name) for room in rooms for name in room.__all__]\n"
+    script += "print([m for m in ('sklearn', 'pandas', 'numba') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout.strip() == "[]", done.stderr

@@ -164,11 +164,16 @@ class DataSource(NamedTuple):
         return self.data.origin is not None and self.data.origin.wide
 
 
+def names_columns(data: Any) -> bool:
+    """Whether data are a file or a frame, whose columns may be named, rather than a dataset or the folder of one."""
+    return not isinstance(data, Dataset) and not (isinstance(data, (str, os.PathLike)) and Path(data).is_dir())
+
+
 def open_source(data: Any, watch: Watch, reader: Any = read, **columns: Any) -> DataSource:
     """Entries from a file, the folder of a block store, a frame, or a dataset; `columns` are those of `data.read`."""
     path = Path(data) if isinstance(data, (str, os.PathLike)) else None
     named = [name for name, value in columns.items() if value is not None and value is not False]
-    if isinstance(data, Dataset) or (path is not None and path.is_dir()):
+    if not names_columns(data):
         if named:
             raise InputError(f"{named[0]} is for files and frames; these data know their columns. Leave it out.")
         return DataSource(data if path is None else BlockStore.open(path), path)

@@ -1,14 +1,14 @@
 """`bifactor complete`: fit a file of known entries and write a folder."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
 from bifactor.applications import completion, recommender
-from bifactor.cli.execution import block_options, require_blocks, where_to_run
+from bifactor.applications.base import BLOCK_MEMORY
 from bifactor.cli.monitor import TerminalWatch, log_option
 from bifactor.cli.options import (
     INPUT,
@@ -24,6 +24,7 @@ from bifactor.cli.options import (
 )
 from bifactor.cli.output import code_of, interrupt_code, print_result
 from bifactor.cli.summary import click_summary, summary
+from bifactor.executors import Dask, Executor, Streamed
 from bifactor.losses.named import LOSSES
 from bifactor.models.completion.fitting import NOISE_SETTINGS
 
@@ -49,6 +50,15 @@ NUMBERS_ALONE = {
 }
 """Options that apply to values only, not to clicks."""
 
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+WHERE = ("memory", "dask", "workers")
+"""Options that say where a block store is fitted."""
+
+COLUMNS = ("row", "col", "value", "weight", "delimiter", "header", "wide", "decimal")
+"""Options that say how a file is read."""
+
+
 EXAMPLES = """\b
 Examples:
   bifactor complete ratings.csv -o fit
@@ -60,6 +70,20 @@ Examples:
   bifactor complete blocks --memory 2GB --log fit.jsonl -o fit
   bifactor complete blocks --dask tcp://scheduler:8786 -o fit
 """
+
+
+def block_options(command: Command) -> Command:
+    """Add the options for block stores."""
+    added = [
+        click.option(
+            "--memory", metavar="SIZE", help=f"For a block store: memory for its blocks; by default {BLOCK_MEMORY}."
+        ),
+        click.option("--dask", metavar="ADDRESS", help="For a block store: address of the Dask scheduler to fit it."),
+        click.option("--workers", type=click.IntRange(min=1), help="For a block store: number of processes to fit it."),
+    ]
+    for option in reversed(added):
+        command = option(command)
+    return command
 
 
 @click.command(epilog=EXAMPLES)
@@ -160,6 +184,31 @@ def require_clicks(context: click.Context, implicit: bool | None) -> None:
             raise click.UsageError(
                 f"--{name} requires --implicit, for clicks, plays and purchases. Pass both or neither."
             )
+
+
+def require_blocks(context: click.Context, stored: bool) -> None:
+    """Raise `UsageError` for options that exclude each other, or that do not apply to DATA."""
+    given = [f"--{name}" for name in WHERE if context.params[name] is not None]
+    if len(given) > 1:
+        raise click.UsageError(f"{given[0]} and {given[1]} exclude each other. Pass one of them.")
+    if given and not stored:
+        raise click.UsageError(f"{given[0]} is for block stores, which bifactor partition writes. Pass such a folder.")
+    given = [name for name in COLUMNS if context.params[name] is not None]
+    given += ["text-names"] * context.params["text_names"]
+    strange = given if stored else []
+    if strange:
+        option = "long" if strange[0] == "wide" and not context.params["wide"] else strange[0]
+        raise click.UsageError(f"--{option} is for files; a block store knows its columns. Leave it out.")
+
+
+def where_to_run(options: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a workflow that say where passes over blocks run."""
+    executor: Executor | None = None
+    if options["dask"] is not None:
+        executor = Dask(options["dask"])
+    elif options["memory"] is not None:
+        executor = Streamed(options["memory"])
+    return {"executor": executor, "workers": options["workers"]}
 
 
 def _is_given(context: click.Context, name: str) -> bool:

@@ -40,8 +40,8 @@ def about_data(path: Path | None, data: Dataset) -> dict[str, Any]:
     """Description of a file, of the blocks of a store, without its path on this machine, or of data in memory."""
     origin, about = data.origin, data.summary()
     return {
-        "file": "data in memory" if path is None else path.name,
-        **({} if path is None else data.content(path)),
+        "file": path.name if path is not None else "data in memory" if data.in_memory else "data in blocks",
+        **({} if path is None and data.in_memory else data.content(path or Path())),
         "layout": type(data).__name__ if origin is None else origin.layout,
         "columns": list(("row", "column", "value") if origin is None else origin.header),
         "rows": data.shape[0],

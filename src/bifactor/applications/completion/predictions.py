@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from bifactor.applications.base import open_fit, open_source
+from bifactor.applications.base import names_columns, open_fit, open_source
 from bifactor.applications.watch import SILENT, Watch
 from bifactor.arrays import Array
-from bifactor.data import Dataset, Names, Observations
+from bifactor.data import Names, Observations
 from bifactor.data.names import to_python_objects
 from bifactor.errors import InputError
 from bifactor.models import Fit
@@ -127,8 +127,8 @@ def predict(
     if unknown not in UNKNOWN:
         raise InputError(f"unknown={unknown!r} is not possible. Pass 'mean' or 'raise'.")
     found = open_fit(fit, history)
-    how = {} if isinstance(pairs, Dataset) else {"values": False, "hints": found.header, **columns}
-    source = open_source(pairs, watch, **how)
+    how = {"values": False, "hints": found.header} if names_columns(pairs) else {}
+    source = open_source(pairs, watch, **how, **columns)
     predicted = _predicted(found, source.observations, std)
     if unknown == "raise":
         predicted.require_known("pass unknown='mean'")

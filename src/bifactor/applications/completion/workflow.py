@@ -14,6 +14,7 @@ from bifactor.applications.base import (
     Pathlike,
     holdout_mask,
     in_memory,
+    names_columns,
     noted_warnings,
     open_fit,
     open_new_entries,
@@ -79,6 +80,7 @@ def complete(
     output: Pathlike | None = None,
     force: bool = False,
     error_bars: bool = True,
+    verbose: int = 0,
     watch: Watch = SILENT,
     **columns: Any,
 ) -> CompletedMatrix:
@@ -108,8 +110,10 @@ def complete(
         File to save the run to, and to resume it from.
     output : path, optional
         Folder to write, as by `CompletedMatrix.save` with `force` and `error_bars`.
+    verbose : int
+        1 shows what is being chosen and fitted.
     watch : Watch
-        What follows the work.
+        What follows the work, as the command does on a terminal.
     **columns
         Arguments of `data.read`: row, col, value, weight, wide and others.
 
@@ -121,7 +125,7 @@ def complete(
     limits = {"max_iter": max_iter, "tol": tol}
     shown = {"rank": n_components, **given, "holdout": holdout, **limits, "seed": random_state}
     settings = validate_settings(
-        n_components=n_components, **given, **limits, random_state=random_state, solver=None, verbose=0
+        n_components=n_components, **given, **limits, random_state=random_state, solver=None, verbose=verbose
     )
     settings = with_checkpoint(settings, checkpoint)
     mask, place = holdout_mask(holdout, settings.seed), Output.of(output, force, error_bars)
@@ -132,7 +136,7 @@ def complete(
         require_values(source, implicit)
     # The columns apply to both files.
     same = {**columns, "wide": columns.get("wide") if source.is_wide else False}
-    tests = None if test is None else open_source(test, watch, **({} if isinstance(test, Dataset) else same))
+    tests = None if test is None else open_source(test, watch, **(same if names_columns(test) else {}))
     clock.read()
     entries, labels, notes = encode_entries(source, settings)
     with running_on(executor, workers) as where, watch.after_fit() as rest:

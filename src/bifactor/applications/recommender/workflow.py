@@ -71,6 +71,7 @@ def complete(
     checkpoint: Pathlike | None = None,
     output: Pathlike | None = None,
     force: bool = False,
+    verbose: int = 0,
     watch: Watch = SILENT,
     **columns: Any,
 ) -> CompletedMatrix:
@@ -93,7 +94,7 @@ def complete(
         Seed of the held-out choices and the start.
     titles : path or mapping, optional
         Titles of items for the report: a file of items and titles, or a mapping from names.
-    executor, workers, checkpoint, output, force, watch, **columns
+    executor, workers, checkpoint, output, force, verbose, watch, **columns
         As for `completion.complete`.
 
     Returns
@@ -102,7 +103,7 @@ def complete(
     """
     shown = {"rank": n_components, "ridge": ridge, "unobserved": unobserved, "holdout": holdout}
     shown |= {"max_iter": max_iter, "tol": tol, "seed": random_state}
-    settings = validate_clicks(n_components, ridge, unobserved, max_iter, tol, random_state)
+    settings = validate_clicks(n_components, ridge, unobserved, max_iter, tol, random_state, verbose)
     settings = with_checkpoint(settings, checkpoint)
     mask, place = holdout_mask(holdout, settings.seed), Output.of(output, force)
     require_executor(executor, workers)
@@ -134,7 +135,7 @@ def complete(
 
 
 def validate_clicks(
-    n_components: Any, ridge: Any, unobserved: Any, max_iter: Any, tol: Any, random_state: Any
+    n_components: Any, ridge: Any, unobserved: Any, max_iter: Any, tol: Any, random_state: Any, verbose: Any
 ) -> CompletionSettings:
     """Settings of a fit to clicks; raises `InputError` if one is invalid."""
     require_click_settings(n_components, unobserved, ridge, "auto", "auto")
@@ -147,7 +148,7 @@ def validate_clicks(
         tol=tol,
         random_state=random_state,
         solver=None,
-        verbose=0,
+        verbose=verbose,
     )
 
 
