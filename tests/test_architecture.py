@@ -125,6 +125,15 @@ def test_imports_point_downward(path):
             assert FLOOR[other] < FLOOR[room] or other == room or only_for_types(path, name), f"{room} imports {other}"
 
 
+def test_applications_do_not_import_each_other():
+    """What they share lies beside them."""
+    rooms = [path.name for path in (SOURCE / "applications").iterdir() if path.is_dir() and path.name[0] != "_"]
+    for room in rooms:
+        for path in (SOURCE / "applications" / room).rglob("*.py"):
+            others = set(re.findall(r"bifactor\.applications\.(\w+)", path.read_text())) & set(rooms)
+            assert others <= {room}, path
+
+
 def test_few_modules_look_others_up_by_name():
     """Where imports would point upward: what the package offers, its commands, `Objective.memory`; and at a fork."""
     users = [str(p.relative_to(SOURCE)) for p in MODULES if "import_module(" in p.read_text()]

@@ -377,7 +377,7 @@ def test_ctrl_c_before_there_is_a_fit_is_raised(folder, monkeypatch, handler):
 
 
 def test_a_second_ctrl_c_is_raised(handler):
-    with AfterFit().answering() as rest:
+    with AfterFit().answer_signals() as rest:
         rest.keep()
         pressed()
         assert rest.ended

@@ -129,7 +129,7 @@ class Output(NamedTuple):
             require_free(Path(folder), force)
         return cls(None if folder is None else Path(folder), force, error_bars)
 
-    def finished(self, fit: Fit, card: dict[str, Any], page: Callable[[], str], rest: AfterFit) -> CompletedMatrix:
+    def finish(self, fit: Fit, card: dict[str, Any], page: Callable[[], str], rest: AfterFit) -> CompletedMatrix:
         """The fit with its card and report, which is written if there is a folder."""
         report = rest.stage("the report", page)
         card["notes"] += rest.notes
@@ -231,7 +231,7 @@ def holdout_mask(holdout: Any, seed: int) -> CellMask | None:
     return RandomCells(float(holdout), seed) if holdout else None
 
 
-def shown_settings(**settings: Any) -> dict[str, Any]:
+def settings_card(**settings: Any) -> dict[str, Any]:
     """Settings as they are saved in JSON."""
     found = {}
     for name, value in settings.items():
@@ -245,7 +245,7 @@ def shown_settings(**settings: Any) -> dict[str, Any]:
     return found
 
 
-def shown_columns(columns: Mapping[str, Any]) -> dict[str, Any]:
+def columns_card(columns: Mapping[str, Any]) -> dict[str, Any]:
     """The columns of the data, as far as they were named."""
     return {name: columns.get(name) for name in ("row", "col", "value", "weight", "wide")}
 
@@ -262,7 +262,7 @@ def with_checkpoint(settings: CompletionSettings, checkpoint: Pathlike | None) -
 
 
 @contextmanager
-def noted_warnings(notes: list[str]) -> Iterator[None]:
+def collect_warnings(notes: list[str]) -> Iterator[None]:
     """Add the warnings of a fit to the notes."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -271,7 +271,7 @@ def noted_warnings(notes: list[str]) -> Iterator[None]:
 
 
 @contextmanager
-def running_on(executor: Executor | None, workers: int | None) -> Iterator[Executor]:
+def run_on(executor: Executor | None, workers: int | None) -> Iterator[Executor]:
     """The executor of passes over blocks: the one given, or one of processes, which end with the context."""
     if executor is not None:
         yield executor

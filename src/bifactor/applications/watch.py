@@ -48,7 +48,7 @@ class AfterFit:
     def written(self) -> None:
         """From now on the fit is in its folder, and only its summary may be lost."""
 
-    def signalled(self, number: int) -> None:
+    def note_signal(self, number: int) -> None:
         """Called with a signal that is only noted."""
 
     def stage(self, what: str, function: Callable[[], T]) -> T | None:
@@ -70,7 +70,7 @@ class AfterFit:
         return [f"Interrupted, without {', '.join(self.missing)}."] if self.missing else []
 
     @contextmanager
-    def answering(self) -> Iterator["AfterFit"]:
+    def answer_signals(self) -> Iterator["AfterFit"]:
         """Answer signals like this in the main thread; those that are ignored stay so."""
         before = dict[int, Any]()
         if threading.current_thread() is threading.main_thread():
@@ -89,7 +89,7 @@ class AfterFit:
         if self._free or self.ended or os.getpid() != self.process:
             previous(number, frame)
         else:
-            self.signalled(number)
+            self.note_signal(number)
             self.ended = True
 
 
@@ -113,7 +113,7 @@ class Watch:
 
     def after_fit(self) -> AbstractContextManager[AfterFit]:
         """The stages after a fit, and what signals do in them."""
-        return AfterFit().answering()
+        return AfterFit().answer_signals()
 
 
 SILENT = Watch()

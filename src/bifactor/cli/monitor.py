@@ -234,7 +234,7 @@ class CommandStages(AfterFit):
     def written(self) -> None:
         self.context.meta[WRITTEN] = True
 
-    def signalled(self, number: int) -> None:
+    def note_signal(self, number: int) -> None:
         self.context.meta[ENDED] = INTERRUPTED if number == signal.SIGINT else TERMINATED
 
 
@@ -256,4 +256,4 @@ class TerminalWatch(Watch):
             console.print(f"The fit takes about {bytes_in_words(needed)} of memory besides Python itself.")
 
     def after_fit(self) -> AbstractContextManager[AfterFit]:
-        return CommandStages().answering()
+        return CommandStages().answer_signals()

@@ -81,7 +81,7 @@ def predict(
     if output is not None:
         require_free(output, force)
         require_parquet(output, safe_cells)
-    answers = _predicted(open_fit(fit, history), pairs, std, unknown, columns(options))
+    answers = _predictions(open_fit(fit, history), pairs, std, unknown, columns(options))
     if wants_json() and output is None:
         every = list(answers)
         told = {"predictions": [one for answer in every for one in answer.records()]}
@@ -95,7 +95,7 @@ def predict(
     stderr().print(said + (f"; {strange:,} with a name that is not in the fit" if strange else ""))
 
 
-def _predicted(fit: Fit, pairs: Path, std: bool, unknown: str, asked: dict[str, Any]) -> Iterator[Predictions]:
+def _predictions(fit: Fit, pairs: Path, std: bool, unknown: str, asked: dict[str, Any]) -> Iterator[Predictions]:
     """Predictions for the pairs in a file, in pieces if it is parquet."""
     for some in _batches(pairs):
         predicted = completion.predict(fit, some, std=std, watch=TerminalWatch(), **asked)

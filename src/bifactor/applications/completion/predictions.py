@@ -75,7 +75,7 @@ class Predictions:
         """Columns for a data frame; names are integers if all names of the fit are."""
         sides = {}
         for name, side in zip(self.header, (self.rows, self.cols), strict=True):
-            called = _called(*side)
+            called = _names_as_in_fit(*side)
             whole = side[0].values.dtype.kind in "iu" and side[2].dtype.kind in "iu"
             sides[name] = np.array(called, np.int64) if whole else [str(one) for one in called]
         return {**sides, **self.columns, "known": self.known.tolist()}
@@ -89,7 +89,7 @@ class Predictions:
         """Rows, columns, numbers and what is known, as lists, for some pairs at a time."""
         for first in range(0, self.known.size, BLOCK):
             part = slice(first, first + BLOCK)
-            names = (_called(side[0], side[1][part], side[2][part]) for side in (self.rows, self.cols))
+            names = (_names_as_in_fit(side[0], side[1][part], side[2][part]) for side in (self.rows, self.cols))
             yield *names, *(column[part].tolist() for column in self.columns.values()), self.known[part].tolist()
 
 
@@ -129,13 +129,13 @@ def predict(
     found = open_fit(fit, history)
     how = {"values": False, "hints": found.header} if names_columns(pairs) else {}
     source = open_source(pairs, watch, **how, **columns)
-    predicted = _predicted(found, source.observations, std)
+    predicted = _predictions_at(found, source.observations, std)
     if unknown == "raise":
         predicted.require_known("pass unknown='mean'")
     return predicted
 
 
-def _predicted(fit: Fit, pairs: Observations, std: bool) -> Predictions:
+def _predictions_at(fit: Fit, pairs: Observations, std: bool) -> Predictions:
     sides = zip((pairs.row_names, pairs.column_names), (pairs.rows, pairs.cols), strict=True)
     rows, cols = (places if names is None else names[places] for names, places in sides)
     i, j = fit.pairs(rows, cols)
@@ -146,7 +146,7 @@ def _predicted(fit: Fit, pairs: Observations, std: bool) -> Predictions:
     return Predictions(fit, called, (fit.rows, i, rows), (fit.cols, j, cols), told, match_status(i, j))
 
 
-def _called(names: Names, places: Array, given: Array) -> list[Any]:
+def _names_as_in_fit(names: Names, places: Array, given: Array) -> list[Any]:
     """Names as in the fit, so that all answers have names of one type; unknown names as they were given."""
     known_ones = to_python_objects(names[places]) if len(names) else [None] * places.size
     own = zip(places.tolist(), known_ones, to_python_objects(given), strict=True)

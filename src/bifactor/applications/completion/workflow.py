@@ -12,17 +12,17 @@ from bifactor.applications.base import (
     FitEvaluation,
     Output,
     Pathlike,
+    collect_warnings,
+    columns_card,
     holdout_mask,
     in_memory,
     names_columns,
-    noted_warnings,
     open_fit,
     open_new_entries,
     open_source,
     require_executor,
-    running_on,
-    shown_columns,
-    shown_settings,
+    run_on,
+    settings_card,
     with_checkpoint,
 )
 from bifactor.applications.completion.report import report
@@ -139,7 +139,7 @@ def complete(
     tests = None if test is None else open_source(test, watch, **(same if names_columns(test) else {}))
     clock.read()
     entries, labels, notes = encode_entries(source, settings)
-    with running_on(executor, workers) as where, watch.after_fit() as rest:
+    with run_on(executor, workers) as where, watch.after_fit() as rest:
         settings = replace(settings, executor=where)
         memory = require_fit_memory(entries, settings, workers)
         watch.memory(memory)
@@ -148,7 +148,7 @@ def complete(
         card = {
             "machine": about_machine(),
             "data": {**about_data(source.path, source.data), "repeated": entries.size - fit.seen.size},
-            "settings": shown_settings(**shown, **shown_columns(columns)),
+            "settings": settings_card(**shown, **columns_card(columns)),
             "fit": about_fit(fit.model),
             "path": about_path(first),
             "memory": memory,
@@ -156,7 +156,7 @@ def complete(
             "notes": notes,
             "timings": clock.card(),
         }
-        return place.finished(fit, card, lambda: report(card, pairs), rest)
+        return place.finish(fit, card, lambda: report(card, pairs), rest)
 
 
 def require_values(source: DataSource, implicit: bool | None) -> None:
@@ -254,7 +254,7 @@ class CompletionWork:
         pairs, model = None, first
         if mask is not None:
             pairs = self.judge(first, train, part)
-            model = self.refitted(first)
+            model = self.refit(first)
         self.describe(model, partly=mask is not None and model is first)
         fit = replace(fit, model=model)
         if tests is not None:
@@ -269,7 +269,7 @@ class CompletionWork:
         automatic = settings.ridge is None or settings.n_components is None
         before = "choosing the ridge" if settings.ridge is None else "choosing the rank" if automatic else "starting"
         before = "choosing the noise" if settings.posterior else before
-        with noted_warnings(self.notes), self.watch.fitting(what, before, data.size) as show:
+        with collect_warnings(self.notes), self.watch.fitting(what, before, data.size) as show:
             watched = replace(settings, callback=show.iterations(settings.max_iter), stage=show.stage)
             model = fit_model(data, watched, start)
             show.ended(model.result.status)
@@ -302,7 +302,7 @@ class CompletionWork:
             raise KeyboardInterrupt
         return model
 
-    def refitted(self, first: Model) -> Model:
+    def refit(self, first: Model) -> Model:
         """The fit to all entries, with what the first fit has chosen; the first one if that was interrupted."""
         if first.result.status is Status.INTERRUPTED or not first.U.shape[1]:  # without columns, X = 0 for any data
             return first

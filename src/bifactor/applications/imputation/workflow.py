@@ -10,7 +10,7 @@ from typing import Any
 
 import narwhals as nw
 
-from bifactor.applications.base import Pathlike, noted_warnings
+from bifactor.applications.base import Pathlike, collect_warnings
 from bifactor.applications.watch import SILENT, Watch
 from bifactor.data.column_types import KEEP, ColumnHint, ColumnSpec
 from bifactor.data.columns import parquet_columns
@@ -142,7 +142,7 @@ def impute(
         name = "the frame" if path is None else path
         raise InputError(f"{name} and {output} have different formats. Give both the same extension.")
     notes: list[str] = []
-    with noted_warnings(notes):
+    with collect_warnings(notes):
         if path is not None and is_text:
             filled = _fill_text(path, said, effort, random_state, delimiter, watch, notes)
         else:

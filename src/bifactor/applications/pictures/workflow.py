@@ -132,7 +132,7 @@ def inpaint(
     _require_settings([name for name, given in said.items() if given], keep, truth, random_state)
     paths = [None if path is None else Path(path) for path in (output, doubt)]
     _require_places(paths, force)
-    image, name = _opened(picture, "the picture")
+    image, name = _open_picture(picture, "the picture")
     pixels, holes = image.pixels, np.isnan(image.pixels).any(axis=2)
     if not any(said.values()):
         transparent, mask = image.alpha is not None, ~holes if image.alpha is None and holes.any() else None
@@ -142,7 +142,7 @@ def inpaint(
             require_room(path, pixels.shape, kind)
     known, notes = known_pixels(image, name, mask, hole, keep, random_state)
     whole = pixels if keep is not None else None if truth is None else _whole(truth, pixels)
-    full, spread, seconds = _completed(pixels, alpha, known, watch)
+    full, spread, seconds = _complete_picture(pixels, alpha, known, watch)
     ends = _ends(pixels[known] if whole is None else whole)
     shape = pixels.shape if isinstance(picture, (str, os.PathLike)) else np.shape(picture)
     filled = Inpainted(full.reshape(shape), spread.reshape(shape), known, {}, {}, ends, alpha, image.profile)
@@ -150,7 +150,7 @@ def inpaint(
         if path is not None:
             save(path, force=force)
     started = time.perf_counter()
-    scores = {} if whole is None else _compared(full, pixels, whole, known, _seen(pixels, alpha), ends)
+    scores = {} if whole is None else _score_picture(full, pixels, whole, known, _seen(pixels, alpha), ends)
     compared = 0.0 if whole is None else time.perf_counter() - started
     lost = [] if paths[0] is None else losses(format_of(paths[0]), pixels, alpha)
     card = _sizes(pixels) | {"known": float(known.mean()), "seconds": seconds, "seconds_compared": compared}
@@ -186,7 +186,7 @@ def _require_places(paths: list[Path | None], force: bool) -> None:
         raise InputError(f"output (-o) and doubt (--doubt) are both {output}. Choose two names.")
 
 
-def _opened(picture: Any, name: str) -> tuple[Picture, str]:
+def _open_picture(picture: Any, name: str) -> tuple[Picture, str]:
     """A picture from a file, or from an array, and what messages call it."""
     if isinstance(picture, (str, os.PathLike)):
         return read_picture(Path(picture)), str(picture)
@@ -222,7 +222,7 @@ def known_pixels(
     elif isinstance(mask, (str, os.PathLike)):
         known, notes = _light(Path(mask), picture, path)
     elif mask is not None:
-        known = _marked(mask, shape)
+        known = _mask_array(mask, shape)
     elif hole is not None:
         known = _other_colour(picture.pixels, hole, path)
     elif picture.alpha is not None:
@@ -266,7 +266,7 @@ def _light(mask: Path, picture: Picture, path: str) -> tuple[Array, list[str]]:
     return known, notes
 
 
-def _marked(mask: Any, shape: tuple[int, ...]) -> Array:
+def _mask_array(mask: Any, shape: tuple[int, ...]) -> Array:
     """The known pixels that an array marks."""
     known = np.array(mask)
     if known.dtype != bool or known.shape != shape:
@@ -323,7 +323,7 @@ def _number(text: str) -> float | None:
 
 
 def _whole(truth: Any, pixels: Array) -> Array:
-    image, name = _opened(truth, "truth")
+    image, name = _open_picture(truth, "truth")
     whole, shape = image.pixels, pixels.shape
     if whole.shape != shape or whole.dtype != pixels.dtype:
         raise InputError(
@@ -343,7 +343,7 @@ def _ends(pixels: Array) -> tuple[float, float]:
     return low, high if high > low else low + 1
 
 
-def _completed(pixels: Array, alpha: Array | None, known: Array, watch: Watch) -> tuple[Array, Array, float]:
+def _complete_picture(pixels: Array, alpha: Array | None, known: Array, watch: Watch) -> tuple[Array, Array, float]:
     """The picture without holes, a standard deviation for each pixel, and the time in seconds."""
     seen = _seen(pixels, alpha)
     given, mask = validate_picture(pixels, known)
@@ -362,11 +362,11 @@ def _seen(pixels: Array, alpha: Array | None) -> Array:
     return np.ones(pixels.shape[:2], bool) if alpha is None else alpha > 0
 
 
-def _compared(
+def _score_picture(
     full: Array, pixels: Array, whole: Array, known: Array, seen: Array, ends: tuple[float, float]
 ) -> dict[str, float | None]:
     """PSNR at all pixels and at hidden ones, and that of the best blur; None where nothing differs."""
-    full, pixels, whole = (_scaled(each, *ends) for each in (full, pixels, whole))
+    full, pixels, whole = (_scale(each, *ends) for each in (full, pixels, whole))
     compared = np.isfinite(whole).all(axis=2) & seen
     hidden = compared & ~known
     if not hidden.any():
@@ -379,6 +379,6 @@ def _compared(
     }
 
 
-def _scaled(pixels: Array, black: float, white: float) -> Array:
+def _scale(pixels: Array, black: float, white: float) -> Array:
     """From 0 for black to 1 for white."""
     return ((pixels - black) / (white - black)).astype(np.float32)

@@ -198,7 +198,7 @@ def recommend(
         rows = newcomers if rows is None else rows
     places = np.arange(len(found.rows)) if rows is None else found.places(rows, "row")
     named = rows is not None and places.size == np.size(rows)  # otherwise a mask of all rows
-    names = None if not named else _named(found, np.atleast_1d(rows), places, unknown)
+    names = None if not named else _row_names(found, np.atleast_1d(rows), places, unknown)
     known = None if rows is None else places[places >= 0]
     return RecommendationLists(
         fit=found,
@@ -214,7 +214,7 @@ def recommend(
     )
 
 
-def _named(fit: Fit, asked: Any, places: Array, unknown: str) -> list[Any]:
+def _row_names(fit: Fit, asked: Any, places: Array, unknown: str) -> list[Any]:
     """Names as in the fit; unknown names raise an error, or stay as they were given."""
     strange, given = places < 0, to_python_objects(asked)
     if strange.any() and unknown == "raise":

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bifactor.applications.completion.report import STYLE, provenance, run_charts, settings_of
+from bifactor.applications.report import STYLE, provenance, run_charts, settings_of
 from bifactor.arrays import Array
 from bifactor.display.html import document, facts, numbers, table
 from bifactor.models.fit import Fit

@@ -9,15 +9,15 @@ from bifactor.applications.base import (
     FitEvaluation,
     Output,
     Pathlike,
+    collect_warnings,
+    columns_card,
     holdout_mask,
-    noted_warnings,
     open_fit,
     open_new_entries,
     open_source,
     require_executor,
-    running_on,
-    shown_columns,
-    shown_settings,
+    run_on,
+    settings_card,
     with_checkpoint,
 )
 from bifactor.applications.memory import block_memory, require_free_memory, sample_memory
@@ -114,7 +114,7 @@ def complete(
     named = None if titles is None else title_array(titles, lines.column_names)
     given = Hyperparameters(None if unobserved == "auto" else float(unobserved), settings.ridge)
     choices = lines.recode(CountsToClicks())
-    with running_on(executor, workers) as where, watch.after_fit() as rest:
+    with run_on(executor, workers) as where, watch.after_fit() as rest:
         settings = replace(settings, executor=where)
         memory = require_fit_memory(choices, settings, given, workers)
         work = ClickWork(choices, settings, given, notes, watch, rest)
@@ -123,15 +123,15 @@ def complete(
             "estimator": "Recommender",
             "machine": about_machine(),
             "data": {**about_data(source.path, lines), "choices": fit.seen.size},
-            "settings": shown_settings(**shown, **shown_columns(columns), workers=workers),
+            "settings": settings_card(**shown, **columns_card(columns), workers=workers),
             "fit": about_fit(fit.model),
-            "choice": {**asdict(chosen_by(first)), "trials": about_trials(first.search)},
+            "choice": {**asdict(hyperparameters_of(first)), "trials": about_trials(first.search)},
             "memory": memory,
             "scores": work.scores,
             "notes": notes,
         }
         card["timings"] = clock.card()
-        return place.finished(fit, card, lambda: report(replace(fit, card=card), card, named), rest)
+        return place.finish(fit, card, lambda: report(replace(fit, card=card), card, named), rest)
 
 
 def validate_clicks(
@@ -214,7 +214,7 @@ class ClickWork:
         settings = after_search(settings, first.search)
         again = rest.stage(
             "the fit to all choices",
-            lambda: self.fit(data, settings, chosen_by(first), "fitting all choices", first),
+            lambda: self.fit(data, settings, hyperparameters_of(first), "fitting all choices", first),
         )
         return Fit.of(first if again is None else again, data), first
 
@@ -222,7 +222,7 @@ class ClickWork:
         self, data: Dataset, settings: CompletionSettings, given: Hyperparameters, what: str, start: Model | None = None
     ) -> Model:
         """A fit under the watch, whose warnings become notes."""
-        with noted_warnings(self.notes), self.watch.fitting(what, "starting", data.size) as show:
+        with collect_warnings(self.notes), self.watch.fitting(what, "starting", data.size) as show:
             watched = replace(settings, callback=show.iterations(settings.max_iter), stage=show.stage)
             model = fit_clicks(data, watched, start, given)
             show.ended(model.result.status)
@@ -233,7 +233,7 @@ class ClickWork:
         return model
 
 
-def chosen_by(model: Model) -> Hyperparameters:
+def hyperparameters_of(model: Model) -> Hyperparameters:
     """The settings that were chosen for a model."""
     rows, items = click_rows(model), items_of(model)
     share, ridge = (0.0, 0.0) if items is None else (items.share, items.ridge)

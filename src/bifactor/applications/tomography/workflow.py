@@ -97,7 +97,7 @@ def tomography(
 
     if output is not None:
         require_free(require_npz(output), force)
-    settings, table = _opened(counts, n_qubits)
+    settings, table = _open_counts(counts, n_qubits)
     state = target_state(target, len(settings[0])) if isinstance(target, (str, os.PathLike)) else target
     model = StateTomography(n_qubits, rank, bit_order=bit_order, random_state=random_state)
     before = "choosing the rank" if rank == "auto" else "fitting"
@@ -117,7 +117,7 @@ def tomography(
     return found
 
 
-def _opened(counts: Any, n_qubits: int | None) -> tuple[list[str], Any]:
+def _open_counts(counts: Any, n_qubits: int | None) -> tuple[list[str], Any]:
     """Settings, and the counts of their outcomes."""
     if isinstance(counts, (str, os.PathLike)):
         return read_counts(Path(counts), n_qubits)
