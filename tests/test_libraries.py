@@ -127,7 +127,8 @@ def fits_of_numpy(case: int) -> tuple[bf.Result, bf.Result]:
 
 @pytest.mark.parametrize("case", range(len(CASES)), ids=lambda k: "-".join((*CASES[k][:3], *CASES[k][3])))
 def test_fits_agree(to, case):
-    few, whole = zip(fits_of_numpy(case), fits(to, case), strict=True)
+    plain = fits_of_numpy(case)
+    few, whole = zip(plain, plain if is_there(np.zeros(1), to) else fits(to, case), strict=True)
     # The inner iteration of Newton's method ends by a test, on which rounding has a say.
     assert far(few[1].matrix(), few[0].matrix()) <= (1e-6 if CASES[case][2] == "Newton" else 1e-10)
     assert far(whole[1].matrix(), whole[0].matrix()) <= 1e-8

@@ -15,7 +15,7 @@ from bifactor.errors import InputError
 
 @pytest.fixture(scope="module")
 def photograph():
-    return load_sample_image("china.jpg")[60:140, 160:240]
+    return load_sample_image("china.jpg")[60:164, 160:264]
 
 
 def hidden(shape, share, seed=0):

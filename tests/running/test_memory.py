@@ -187,7 +187,7 @@ def test_in_words():
 @pytest.mark.parametrize("solver", [None, Variational("one"), Variational("student")], ids=["ridge", "one", "student"])
 @pytest.mark.parametrize(("rank", "dtype"), [(3, np.float64), (20, np.float32)])
 def test_entries_memory_is_that_of_a_fit(rank, dtype, solver):
-    m, n, count = 1_500, 2_500, 200_000
+    m, n, count = 750, 1_250, 60_000
     rng = np.random.default_rng(0)
     rows, cols = rng.integers(m, size=count), rng.integers(n, size=count)
     data = Observations(rows, cols, rng.standard_normal(count).astype(dtype), (m, n))
