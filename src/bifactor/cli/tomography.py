@@ -127,8 +127,7 @@ def _answer(model: StateTomography, settings: list[str], table: Array) -> dict[s
 
 
 def _scores(search: Search) -> dict[str, float | None]:
-    pairs = zip(search["rank"].tolist(), search.score.tolist(), strict=True)
-    return {str(rank): score if np.isfinite(score) else None for rank, score in pairs}
+    return {str(one["rank"]): one["score"] if np.isfinite(one["score"]) else None for one in search.lines()}
 
 
 def _summary(answer: dict[str, Any]) -> list[tuple[str, str]]:
