@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bifactor.arrays import Array
+from bifactor.arrays import Array, to_numpy
 from bifactor.data.holes import holes_like
 from bifactor.errors import InputError
 from bifactor.factors import Factors
@@ -20,7 +20,7 @@ from bifactor.operators import Entries
 from bifactor.operators.full_table import FullTable
 from bifactor.penalties import Penalty, Ridge
 from bifactor.problems.objective import Objective, Problem
-from bifactor.running.holdout import Holdout, weights_of
+from bifactor.running.holdout import Holdout
 from bifactor.running.progress import Stage
 from bifactor.running.result import Result
 from bifactor.running.search import Search, Trials, require_complete
@@ -258,11 +258,14 @@ def _offsets_alone(holdout: Holdout, trials: Trials[float]) -> Family:
 def hold_out(problem: Objective, rng: np.random.Generator) -> Holdout:
     """Hold out a tenth of the known entries at random, or a fifth in the shape of the holes if they have one."""
     if isinstance(problem, Problem) and isinstance(problem.operator, Entries):
-        cells, known = problem.operator, weights_of(problem) > 0
-        mask = holes_like(cells.rows[known], cells.cols[known], cells.shape, SHAPED_FRACTION, rng)
+        cells = problem.operator
+        known = slice(None) if problem.weights is None else np.flatnonzero(to_numpy(problem.weights) > 0)
+        rows, cols = cells.rows[known], cells.cols[known]
+        mask = holes_like(rows, cols, cells.shape, SHAPED_FRACTION, rng)
         if mask is not None:
-            held = known & mask(cells.rows, cells.cols)
-            if SHARES_HELD[0] <= np.sum(held) / np.sum(known) <= SHARES_HELD[1]:
+            held = np.zeros(cells.rows.size, bool)
+            held[known] = mask(rows, cols)
+            if SHARES_HELD[0] <= np.sum(held) / rows.size <= SHARES_HELD[1]:
                 return Holdout.of_measurements(problem, held)
     return Holdout.at_random(problem, rng)
 
@@ -310,10 +313,11 @@ class RidgePathSearch:
         That point is before all columns are in use; `beginning` is that point of a path with fewer columns.
         """
         train, steps = self.holdout.train, beginning
+        what = f"choosing the ridge, at most {pluralize(columns, 'component')}"
         free = columns + train.kind.fixed_columns
         with self.trials:
             while not self._over(steps):
-                self.trials.announce(self._stage(columns), len(steps.means), LONGEST)
+                self.trials.announce(what, len(steps.means), LONGEST)
                 ridge = (steps.ridges[-1] if steps.ridges else self.family.first) * self.factor
                 result = require_complete(_fitted(train.penalized(self.family.penalty(ridge)), steps.x, columns))
                 x = without_vanished(train.kind.pair(result.U, result.V))
@@ -324,9 +328,6 @@ class RidgePathSearch:
                 exact = require_complete(solve(train, columns, rng=0))  # such data may be exact
                 steps = self._scored(steps, steps.x, 0.0, exact)
         return beginning, steps
-
-    def _stage(self, columns: int) -> str:
-        return f"choosing the ridge, at most {pluralize(columns, 'component')}"
 
     def _over(self, steps: PathState) -> bool:
         if not steps.means:

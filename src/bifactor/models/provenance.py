@@ -100,15 +100,10 @@ def about_noise(model: Model) -> dict[str, Any] | None:
 
 
 def _about_noises(search: Search) -> list[dict[str, Any]]:
-    names = ("noise", "prior", "implicit", "features")
+    names = ("noise", "prior", "implicit", "features", "standard_error")
     return [
-        {
-            **{name: search[name][k].item() for name in names},
-            "chosen": k == search.index,
-            "held_out": float(search.score[k]),
-            "standard_error": float(search["standard_error"][k]),
-        }
-        for k in range(search.score.size)
+        {**{name: one[name] for name in names}, "chosen": k == search.index, "held_out": one["score"]}
+        for k, one in enumerate(search.lines())
     ]
 
 
@@ -127,10 +122,7 @@ def about_path(model: Model) -> dict[str, Any] | None:
 
 def about_trials(search: Search | None) -> list[dict[str, Any]]:
     """How the weights of clicks were chosen."""
-    if search is None:
-        return []
-    columns = {"ndcg" if name == "score" else name: column.tolist() for name, column in search.columns().items()}
-    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    return [] if search is None else [{**one, "ndcg": one.pop("score")} for one in search.lines()]
 
 
 def about_machine() -> dict[str, Any]:

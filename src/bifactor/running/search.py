@@ -74,6 +74,11 @@ class Search(Listing):
         found = {**self.settings, **self.details, "score": self.score}
         return found if self.standard_error is None else {**found, "standard_error": self.standard_error}
 
+    def lines(self) -> list[dict[str, Any]]:
+        """The candidates, one dictionary of Python numbers and words for each."""
+        columns = {name: column.tolist() for name, column in self.columns().items()}
+        return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
     def __getitem__(self, name: str) -> Array:
         return self.columns()[name]
 

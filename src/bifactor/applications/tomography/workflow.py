@@ -148,5 +148,4 @@ def _card(model: "StateTomography") -> dict[str, Any]:
 
 def _held_out(search: Search) -> dict[str, float | None]:
     """The held-out log-likelihood of each rank; None if it is infinite."""
-    pairs = zip(search["rank"].tolist(), search.score.tolist(), strict=True)
-    return {str(rank): score if np.isfinite(score) else None for rank, score in pairs}
+    return {str(one["rank"]): one["score"] if np.isfinite(one["score"]) else None for one in search.lines()}

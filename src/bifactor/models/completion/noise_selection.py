@@ -222,13 +222,9 @@ class NoiseContest:
 
     def choice(self, blind: tuple[bool, bool]) -> NoiseChoice:
         every, losses = zip(*self.trials.tried, strict=True)
-        columns = {
-            "noise": np.array([one.solver.noise for one in every]),
-            "prior": np.array([one.solver.prior for one in every]),
-            "rank": np.array([one.rank for one in every]),
-            "implicit": np.array([one.solver.implicit for one in every]),
-            "features": np.array([one.features for one in every]),
-        }
+        settings = [(one.solver.noise, one.solver.prior, one.rank, one.solver.implicit, one.features) for one in every]
+        names = ("noise", "prior", "rank", "implicit", "features")
+        columns = {name: np.array(column) for name, column in zip(names, zip(*settings, strict=True), strict=True)}
         over = self.trials.interrupted
         search = Search.of_losses("noise", columns, losses, self.holdout, index=self.chosen, interrupted=over)
         return NoiseChoice(search, every[search.index], blind)
