@@ -51,8 +51,9 @@ def folder(made, tmp_path, monkeypatch):
 
 SERVER = """
 import gc, json, os, socket, sys
-import bifactor.cli.clicks, bifactor.cli.complete, bifactor.cli.impute, bifactor.cli.predict, bifactor.cli.recommend
-import bifactor.cli.tomography
+import bifactor.cli.complete, bifactor.cli.impute, bifactor.cli.predict, bifactor.cli.recommend, bifactor.cli.tomography
+import bifactor.applications.completion.workflow, bifactor.applications.imputation.workflow
+import bifactor.applications.recommender.workflow, bifactor.applications.tomography.workflow
 
 client = socket.socket(fileno=int(sys.argv[1]))
 gc.freeze()  # so that the collector does not copy all memory in each child
