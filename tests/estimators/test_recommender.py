@@ -74,6 +74,7 @@ def test_settings_are_chosen_by_what_is_held_out(monkeypatch):
     poor = bf.Recommender(n_components=6, unobserved=10, ridge=0.1, item_share=0, random_state=0).fit(train)
     assert model.score(fresh) > poor.score(fresh) + 0.05
     assert model.weight_search_.score.size > 3
+    assert model.ridge_search_ is None
     search = model.weight_search_
     assert search["users"][search.index] == search["users"].max()
     best = search.chosen

@@ -21,7 +21,7 @@ from bifactor.display.svg import CARD, bar_chart
 from bifactor.errors import InputError
 from bifactor.estimators.callbacks import CallbackSupportMixin, fit_watched
 from bifactor.estimators.long_form import Column, LongFormMixin
-from bifactor.estimators.side_information import with_features
+from bifactor.estimators.side_information import FeatureReader, with_features
 from bifactor.estimators.validation import (
     frame_header,
     note_columns,
@@ -46,6 +46,8 @@ class FromStore:
     """Fits to data in blocks; a mixin for `MatrixEstimator`."""
 
     executor: Any
+    _readers: tuple[FeatureReader | None, FeatureReader | None]
+    """What reads features of rows and of columns."""
 
     def _fit_store(self: Any, settings: CompletionSettings, store: BlockDataset, sample_weight: Any = None) -> Any:
         if sample_weight is not None:
@@ -55,14 +57,9 @@ class FromStore:
                 raise InputError(f"{name} needs data in memory, but these are in blocks. Leave it out.")
         if self.executor is not None:
             require_instance(self.executor, Executor, "executor")
-        settings = replace(settings, executor=self.executor)
-        data = self._recoded(store)
         note_columns(self, store.shape[1])
-        start = getattr(self, "model_", None) if self.warm_start else None
-        model = fit_watched(self, store, data, settings, start, self._fit_model)
-        self._set_model(model.with_recoding(self._recoding), data)
-        self._set_run_attributes(model, None if model.posterior is None else mean_noise(model.posterior, data))
-        return self
+        self._readers = (None, None)
+        return self._fit_data(replace(settings, executor=self.executor), store, self._recoded(store))
 
 
 # Uncertainty of predictions, for fits with a posterior.
@@ -225,10 +222,13 @@ class MatrixEstimator(CardMixin, FromStore, LongFormMixin, CallbackSupportMixin,
     def _fit_observations(self, settings: CompletionSettings, X: Any, data: Observations) -> Self:
         if data.values.size == 0:
             raise InputError("No entry of X is known. Pass at least one known entry.")
-        data = self._with_features(self._recoded(data).lines(np.ones(data.shape[0], bool)))
+        encoded = self._recoded(data).lines(np.ones(data.shape[0], bool))
+        return self._fit_data(settings, X, self._with_features(encoded))
+
+    def _fit_data(self, settings: CompletionSettings, X: Any, data: Dataset) -> Self:
+        """Fit to data with the values of the loss."""
         start = getattr(self, "model_", None) if self.warm_start else None
-        model = fit_watched(self, X, data, settings, start, self._fit_model)
-        model = model.with_recoding(self._recoding)
+        model = fit_watched(self, X, data, settings, start, self._fit_model).with_recoding(self._recoding)
         if self._readers[0] is not None and self._readers[0].standard is not None:
             model = replace(model, rows=model.rows.with_feature_units(self._readers[0].standard))
         self._set_model(model, data)
@@ -238,8 +238,9 @@ class MatrixEstimator(CardMixin, FromStore, LongFormMixin, CallbackSupportMixin,
     def _set_run_attributes(self, model: Model, noise: float | None) -> None:
         """Set the attributes that describe the run."""
         self.result_, self.n_iter_, self.ridge_ = model.result, model.result.n_iter, model.rows.ridge
-        self.ridge_search_ = model.search if model.posterior is None else None
-        self.noise_search_ = model.search if model.posterior is not None else None
+        sought = None if model.search is None else model.search.what
+        self.ridge_search_ = model.search if sought == "ridge" else None
+        self.noise_search_ = model.search if sought == "noise" else None
         self.evidence_ = None if model.posterior is None else -model.result.objective
         self.noise_ = noise
         warn_unless_converged(model)

@@ -13,7 +13,6 @@ from bifactor.errors import InputError
 from bifactor.estimators.base import MatrixEstimator
 from bifactor.estimators.long_form import Column
 from bifactor.estimators.validation import (
-    ClickSettings,
     is_long,
     note_columns,
     store_or_none,
@@ -23,14 +22,15 @@ from bifactor.models.completion.fitting import CompletionSettings, validate_sett
 from bifactor.models.model import Model
 from bifactor.models.recommender.explain import nearest
 from bifactor.models.recommender.fitting import fit_clicks
-from bifactor.models.recommender.hyperparameters import Hyperparameters
+from bifactor.models.recommender.hyperparameters import Hyperparameters, require_click_settings
 from bifactor.models.recommender.model import ColdUserRecommender, held_out_ranking
-from bifactor.models.recommender.settings import require_click_settings
+from bifactor.models.recommender.rows import click_rows, items_of
 from bifactor.models.recommender.weights import CountsToClicks, lines_of, matrix_of
 from bifactor.models.top_k import RankingCriterion, recommend_names
+from bifactor.running.search import Search
 
 
-class Recommender(ClickSettings, MatrixEstimator):
+class Recommender(MatrixEstimator):
     """Recommends columns (items) to rows (users) from the choices of all users: uᵢ·vⱼ ranks the columns.
 
     For clicks, plays and purchases, where only positive choices are known. Chosen entries are fitted as 1, and all
@@ -135,6 +135,24 @@ class Recommender(ClickSettings, MatrixEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
+
+    @property
+    def unobserved_(self) -> float:
+        return click_rows(self.model_).unobserved
+
+    @property
+    def item_share_(self) -> float:
+        items = items_of(self.model_)
+        return 0.0 if items is None else items.share
+
+    @property
+    def item_ridge_(self) -> float:
+        items = items_of(self.model_)
+        return 0.0 if items is None else items.ridge
+
+    @property
+    def weight_search_(self) -> Search | None:
+        return self.model_.search
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to choices.

@@ -18,9 +18,6 @@ from bifactor.data.layout import usual_columns
 from bifactor.data.observations import fill_mask_with_nan, from_matrix, from_triples, is_triples
 from bifactor.data.store.manifest import MANIFEST
 from bifactor.errors import InputError, KindError
-from bifactor.models.model import Model
-from bifactor.models.recommender.rows import click_rows, items_of
-from bifactor.running.search import Search
 from bifactor.validation import pluralize, require_finite
 
 TIMES = (nw.Date, nw.Datetime, nw.Duration, nw.Time)
@@ -243,30 +240,6 @@ def require_small(shape: tuple[int, int]) -> None:
 
 
 # Choices such as clicks, plays and purchases, in all forms in which users pass them.
-
-
-class ClickSettings:
-    """Settings that a model of clicks was fitted with."""
-
-    model_: Model
-
-    @property
-    def unobserved_(self) -> float:
-        return click_rows(self.model_).unobserved
-
-    @property
-    def item_share_(self) -> float:
-        items = items_of(self.model_)
-        return 0.0 if items is None else items.share
-
-    @property
-    def item_ridge_(self) -> float:
-        items = items_of(self.model_)
-        return 0.0 if items is None else items.ridge
-
-    @property
-    def weight_search_(self) -> Search | None:
-        return self.model_.search
 
 
 def validate_choices(estimator: BaseEstimator, X: Any, weights: Any, reset: bool) -> Observations:

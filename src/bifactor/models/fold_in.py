@@ -1,10 +1,8 @@
-"""Factors of new rows for fixed factors of columns, one small convex problem for each row, and updates of a model."""
+"""Factors of new rows for fixed factors of columns: one small convex problem for each row."""
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from scipy import sparse
 
 from bifactor import kernels
 from bifactor.arrays import Array
@@ -188,8 +186,3 @@ class RowLineSearch:
             left = left.take(np.flatnonzero(~lower))
         done[pending] = False
         return found, done
-
-
-# Updates of a model: new rows and columns, and rows with more data.
-
-Features: TypeAlias = "sparse.csr_array | None"

@@ -1,14 +1,16 @@
 """Updates of a model: new rows and columns, and rows with more data."""
 
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 from scipy import sparse
 
 from bifactor.data import Observations
-from bifactor.models.fold_in import Features
 from bifactor.models.model import Model
 from bifactor.models.side_information import with_features_of
+
+Features: TypeAlias = "sparse.csr_array | None"
 
 
 def update_model(model: Model, known: Observations, new: Observations) -> tuple[Model, Observations]:

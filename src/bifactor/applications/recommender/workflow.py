@@ -39,9 +39,13 @@ from bifactor.models.recommender.evaluation import (
     split_later_choices,
 )
 from bifactor.models.recommender.fitting import fit_clicks
-from bifactor.models.recommender.hyperparameters import MAX_TRIAL_ENTRIES, TRIAL_RANK, Hyperparameters
+from bifactor.models.recommender.hyperparameters import (
+    MAX_TRIAL_ENTRIES,
+    TRIAL_RANK,
+    Hyperparameters,
+    require_click_settings,
+)
 from bifactor.models.recommender.rows import click_rows, items_of
-from bifactor.models.recommender.settings import require_click_settings
 from bifactor.models.recommender.weights import CountsToClicks, lines_of
 from bifactor.models.top_k import SCORE, SCORES_PER_BLOCK
 from bifactor.penalties import Ridge
