@@ -123,14 +123,17 @@ KINDS = ("any operator", "entries", "blocks", "posterior", "posterior of blocks"
 
 
 def child(work: Callable[[], Any]) -> int:
-    """A process that does the work."""
+    """A process that does the work. A signal that arrives while it is made has to wait until it can be handled."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     pid = os.fork()
     if pid:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return pid
     code = 1
     try:
         signal.alarm(0)
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         work()
         code = 0
     except KeyboardInterrupt:  # before the run began
