@@ -3,6 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
+# Tests start many processes of Python, which load modules in two thirds of the time from bytecode.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-benchmarks test-torch check bench dist clean
 
 # `plot` is all the demo needs; `test` contains it.
