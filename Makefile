@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-# Tests start many processes of Python, which load modules in two thirds of the time from bytecode.
+# Tests start many processes of Python, which load modules faster from bytecode.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test test-benchmarks test-torch check bench dist clean
