@@ -291,6 +291,8 @@ def test_tomography_is_the_command(folder):
         (lambda: bf.imputation.impute("table.csv", effort="much"), "effort='much'"),
         (lambda: bf.imputation.impute("table.csv", columns={"z": "keep"}), "no column 'z' to keep"),
         (lambda: bf.imputation.impute("table.csv", output="x.parquet"), "different formats"),
+        (lambda: bf.imputation.impute(pd.DataFrame()), "the frame has no columns"),
+        (lambda: bf.imputation.impute(np.zeros((3, 3))), "ndarray is neither a file nor a data frame"),
         (lambda: bf.pictures.inpaint("photo.png"), "no transparency"),
         (lambda: bf.pictures.inpaint("photo.png", mask="mask.png", keep=0.5), "mask and keep exclude each other"),
         (lambda: bf.pictures.inpaint("photo.png", keep=0), "keep=0 is not above 0"),

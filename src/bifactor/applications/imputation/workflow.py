@@ -195,7 +195,13 @@ def _fill_frame(
 ) -> ImputedTable:
     from bifactor.estimators.table_imputer import TableImputer  # which imports scikit-learn
 
-    frame = nw.from_native(native, eager_only=True)
+    try:
+        frame = nw.from_native(native, eager_only=True)
+    except TypeError:
+        kind = type(native).__name__
+        raise InputError(f"{kind} is neither a file nor a data frame. Pass one, or an array to TableImputer.") from None
+    if not frame.columns:
+        raise InputError(f"{name} has no columns. Pass a table with some.")
     _require_columns(said, frame.columns, name)
     nulls = dict(zip(frame.columns, _nulls(frame), strict=True))
     first = frame.columns[0]
