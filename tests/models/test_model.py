@@ -139,3 +139,11 @@ def test_a_threshold_travels_with_a_fit(tmp_path):
         assert fit.score(i, j, X[i, j]) == pytest.approx(estimator.score((i, j, X[i, j])), rel=1e-12)
         folded = fit.fold_in(X[:3])
         np.testing.assert_array_equal(folded.model.U[-3:, 1:], estimator.transform(X[:3]))
+
+
+def test_what_is_unknown_costs_no_copy_of_the_factors(fit):
+    """Scores of few pairs, some unknown, take the lines of these alone."""
+    model = fit.model
+    wanted = [model.scores([3], [4])[0], 1.5, 1.5, model.scores([0], [8])[0]]
+    np.testing.assert_array_equal(model.scores([3, -1, 2, 0], [4, 1, -1, 8]), wanted)
+    assert [len(lines) for lines, _ in (model._lines(np.array([-1, 5, 5]), side) for side in (0, 1))] == [2, 2]

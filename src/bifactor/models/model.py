@@ -116,11 +116,18 @@ class Model:
 
     def scores(self, rows: Array, cols: Array) -> Array:
         """z at some entries, including the intercept; -1 stands for an unknown row or column."""
-        U, V = self.factors.arrays
-        if np.any(rows < 0) or np.any(cols < 0):
-            rows, cols = np.where(rows < 0, len(U), rows), np.where(cols < 0, len(V), cols)
-            U, V = (np.concatenate([F, self.rows.unknown(self.factors, k)]) for k, F in enumerate((U, V)))
-        return self.entries(U, V, rows, cols)
+        rows, cols = np.asarray(rows), np.asarray(cols)
+        if not (np.any(rows < 0) or np.any(cols < 0)):
+            return self.entries(self.U, self.V, rows, cols)
+        (U, i), (V, j) = self._lines(rows, 0), self._lines(cols, 1)
+        return self.entries(U, V, i, j)
+
+    def _lines(self, places: Array, side: int) -> tuple[Array, Array]:
+        """Factors of the rows, or columns, at some places, each once, and which of them belongs to each place."""
+        some, back = np.unique(places, return_inverse=True)
+        lines = (self.U, self.V)[side][np.maximum(some, 0)]
+        lines[some < 0] = self.rows.unknown(self.factors, side)
+        return lines, back
 
     def entries(self, U: Array, V: Array, rows: Array, cols: Array) -> Array:
         """z at some entries, from other factors."""

@@ -1,4 +1,4 @@
-"""The loop of `solve` and of factor analysis. No other loop over the iterations of a fit exists in the library."""
+"""The loop over the iterations of `solve` and of factor analysis."""
 
 from collections.abc import Callable
 
